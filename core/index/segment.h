@@ -1,0 +1,91 @@
+/* Segments of the inverted index (DESIGN 9).
+ *
+ * Each batch adds one immutable segment with all layers' postings of that batch; housekeeping folds
+ * FOLD_SEGMENTS small ones into one. A query reads a space's segments through one cursor. Deletes
+ * are tombstones in the LENGTH array (length 0 = dead); a fold drops the dead.
+ *
+ * Layers: turns, facts, episodes, topics, each with its own document numbers. A document's number
+ * is given once and never used again; text that is rewritten (a topic after a join) takes a new
+ * number and the old one dies. Episode and topic numbers are mapped to ids by columns; a fact's is
+ * id - 1.
+ *
+ * On disk (value of KIND_SEGMENT, key b64 seq, b16 part), all little-endian:
+ *    0  u8  format (1)
+ *    1  u8  level: 0 made by a batch, 1 folded, 2 folded again
+ *    2  u16 parts of this segment
+ *    4  u32 terms in this part
+ *    8  u32 documents in the segment
+ *   12  u32 x 4  base document number of each layer (holes for the writer's slots)
+ *   28  u32 reserved, 0
+ *   32  terms x u64: hash << 24 | offset of its postings from the end of this table; ascending
+ *       postings: for each layer that has any, in order: varint(count << 2 | layer), then count
+ *       times varint((gap << 1) | (tf > 1)) [varint tf], gap from the number before + 1 (the first:
+ *       from the base).
+ * A segment over SEGMENT_PART_BYTES is several parts, split by term. The value stays within 7
+ * pages (DESIGN 9, traps).
+ *
+ * I1  terms ascend strictly within and across the parts of a segment.
+ * I2  per term and layer documents ascend strictly; tf >= 1.
+ * I3  a built-in decision depends on live postings only, so folding changes no answer. */
+#ifndef HM_CORE_INDEX_SEGMENT_H
+#define HM_CORE_INDEX_SEGMENT_H
+
+#include "core/batch.h"
+#include "core/text/token.h"
+
+enum layer { LAYER_TURN, LAYER_FACT, LAYER_EPISODE, LAYER_TOPIC, LAYERS };
+enum { SEGMENT_BASE_AT = 12, SEGMENT_PART_BYTES = 24 * 1024, SEGMENT_KEY = 10 };
+
+/* One document to be indexed; `doc` is relative to the layer's base of this segment. */
+struct segment_doc {
+    enum layer layer;
+    uint32_t doc;
+    struct term_bag bag;
+};
+
+/* Adds to the batch: the segment, its LENGTH rows, and the counters DOCS_*, LENGTH_*,
+ * SMALL_SEGMENTS. `base[layer]` is the first document number; where `slot[layer]` is not
+ * SEGMENT_NO_SLOT the number is that slot's value + base instead. Documents of one layer are
+ * consecutive from 0. Without any term no segment is written, only lengths. */
+#define SEGMENT_NO_SLOT UINT32_MAX
+struct segment_bases {
+    uint32_t base[LAYERS];
+    uint32_t slot[LAYERS];
+};
+enum err_code segment_add(struct batch *batch, const struct segment_doc *docs, size_t n,
+                          const struct segment_bases *bases, struct err *err) MUST_USE;
+
+/* Marks documents dead: LENGTH rows and counters. `length` is the stored length of each (see
+ * lengths.h). */
+enum err_code segment_kill(struct batch *batch, enum layer layer, uint32_t doc, uint32_t length,
+                           struct err *err) MUST_USE;
+
+struct posting {
+    uint32_t doc;
+    uint32_t tf;
+};
+struct postings {
+    struct posting *at; /* in document order only within a segment; each document once */
+    uint32_t n;         /* live documents: the document frequency */
+};
+
+struct lengths;
+
+/* One pass over all segments of the space: the live postings of each term in each layer of `mask`
+ * (bit 1 << layer). out[term * LAYERS + layer], in the arena. `terms` ascend strictly. */
+enum err_code segment_collect(struct store_txn *txn, uint64_t space, struct lengths *lengths,
+                              const uint64_t *terms, size_t n_terms, unsigned mask,
+                              struct arena *arena, struct postings *out, struct err *err) MUST_USE;
+
+/* Folds up to FOLD_SEGMENTS small segments (or a segment more than a quarter dead) into one:
+ * a maintenance batch; `*did` false and nothing built when there is nothing to fold. */
+enum err_code segment_fold(struct store_txn *txn, uint64_t space, struct batch *batch, bool *did,
+                           struct err *err) MUST_USE;
+
+/* Decodes and verifies one part (I1, I2), for fsck and tests; calls back for each posting. */
+typedef enum err_code segment_visit_fn(uint64_t term, enum layer layer, uint32_t doc, uint32_t tf,
+                                       void *arg);
+enum err_code segment_walk(struct str part, segment_visit_fn *visit, void *arg,
+                           struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,131 @@
+/* A query: from a question to the memory that matters, coarse to fine (DESIGN 7).
+ *
+ *   tokens -> one pass over the postings of all layers -> scores of turns, windows, sessions
+ *          -> topics -> episodes (members and flat best) -> facts (members and flat best)
+ *          -> records of what is shown -> context within max_tokens
+ *
+ * One snapshot, one thread, no record is read before its node is chosen. Scores lie in 0..1, higher
+ * is better. Everything in the reply lives in the arena or borrows from the transaction: encode it
+ * before store_end(). */
+#ifndef HM_CORE_RECALL_RECALL_H
+#define HM_CORE_RECALL_RECALL_H
+
+#include "core/graph/episode.h"
+#include "core/graph/fact.h"
+#include "core/graph/space.h"
+#include "core/graph/topic.h"
+#include "core/graph/turn.h"
+#include "core/services.h"
+
+enum recall_gate { GATE_SOFT, GATE_STRICT };
+enum recall_fusion { FUSION_SCORE, FUSION_MAX, FUSION_RRF };
+enum recall_summaries { SUMMARIES_AUTO, SUMMARIES_ON, SUMMARIES_OFF };
+
+struct recall_query {
+    struct str q;
+    uint32_t topics, episodes, facts; /* list lengths; 0 empties the list and skips the signal */
+    uint32_t max_tokens;              /* of context.text, 4 characters a token; 0: no context */
+    bool windows;                     /* +-1, +-2 (and wider) neighbours count */
+    enum recall_gate gate;
+    enum recall_fusion fusion;
+    enum recall_summaries summaries;
+    bool explain;
+    bool has_since, has_until, has_as_of;
+    int64_t since_ms, until_ms; /* event time, inclusive */
+    int64_t as_of_ms;
+    int64_t now_ms; /* what "yesterday" in the question means */
+    int now_offset_min;
+    struct str session, speaker; /* filters; absent: .at NULL */
+};
+
+struct recall_query recall_defaults(void);
+
+struct recall_topic {
+    struct topic topic;
+    float score;
+    uint32_t *episodes; /* member ids, ascending */
+    uint32_t n_episodes;
+    bool summary_hidden; /* as_of: the summary holds later members */
+};
+struct recall_episode {
+    struct episode episode;
+    float score;
+    struct str *turn_ids; /* as shown */
+    uint32_t n_turn_ids;
+    bool summary_hidden;
+};
+struct recall_fact {
+    struct fact fact;
+    float score;
+    struct str *turn_ids; /* shown ids of fact.sources, same order */
+};
+struct recall_recent {
+    struct turn turn;
+    struct str id;   /* as shown */
+    struct str text; /* cut to LIMIT_DOC_BYTES around the best part */
+    float score;
+};
+struct recall_context {
+    struct str text;
+    uint32_t tokens;      /* ceil(bytes... / 4): characters / 4, rounded up */
+    struct str *turn_ids; /* shown ids whose text, or a fact of which, is in the text */
+    uint32_t n_turn_ids;
+    uint32_t *fact_ids, n_fact_ids;
+    uint32_t *episode_ids, n_episode_ids;
+};
+
+/* explain=true: for each stage its candidates with their signals. */
+enum recall_stage { STAGE_TOPICS, STAGE_EPISODES, STAGE_FACTS, STAGE_RECENT, RECALL_STAGES };
+enum recall_signal {
+    SIGNAL_OWN,
+    SIGNAL_TURN,
+    SIGNAL_WINDOW1,
+    SIGNAL_WINDOW2,
+    SIGNAL_WIDE,
+    SIGNAL_SESSION,
+    SIGNAL_MEMBER,
+    SIGNALS
+};
+struct recall_candidate {
+    uint32_t id;
+    float score;
+    float signal[SIGNALS];
+    uint16_t rank[SIGNALS]; /* 1-based within the stage; 0: no score */
+    const char *cut;        /* why it is not in the reply: "gate", "filter", "rank"; NULL: it is */
+};
+struct recall_explain {
+    struct str *terms;
+    uint32_t n_terms;
+    struct str *ignored; /* over LIMIT_QUERY_TERMS, stop words */
+    uint32_t n_ignored;
+    struct recall_candidate *stage[RECALL_STAGES];
+    uint32_t n[RECALL_STAGES];
+};
+
+enum recall_timing {
+    TIMING_TERMS,
+    TIMING_COLLECT,
+    TIMING_SCORE,
+    TIMING_RECORDS,
+    TIMING_CONTEXT,
+    TIMING_TOTAL,
+    TIMINGS
+};
+
+struct recall_reply {
+    uint64_t seq, processed_seq;
+    struct recall_topic *topics;
+    struct recall_episode *episodes;
+    struct recall_fact *facts;
+    struct recall_recent *recent;
+    uint32_t n_topics, n_episodes, n_facts, n_recent;
+    struct recall_context context;
+    struct recall_explain *explain; /* NULL unless asked for */
+    int64_t timing_ns[TIMINGS];
+};
+
+enum err_code recall_run(struct store_txn *txn, uint64_t space, const struct space *settings,
+                         const struct recall_query *query, const struct clock *clock,
+                         struct arena *arena, struct recall_reply *reply, struct err *err) MUST_USE;
+
+#endif

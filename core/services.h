@@ -1,0 +1,22 @@
+/* What steps are handed: the few services of the process, borrowed, alive until the pools have
+ * stopped. Everything in it is safe for any thread. */
+#ifndef HM_CORE_SERVICES_H
+#define HM_CORE_SERVICES_H
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/base/metrics.h"
+#include "core/store.h"
+
+struct lanes;
+
+struct services {
+    struct store *store;
+    struct lanes *lanes;
+    const struct clock *clock;
+    const struct log *log;
+    struct metrics *metrics;
+    int64_t idle_close_ms; /* server time without a new turn after which a buffer closes */
+};
+
+#endif
