@@ -32,7 +32,10 @@ struct turn_row {
     uint32_t episode;      /* id; 0 while it rests in a buffer */
     uint32_t fact_first;   /* facts made of this document: ids fact_first .. + fact_count - 1 */
     uint16_t fact_count;   /* deleted ones among them are dead in the index */
-    uint16_t flags;
+    uint8_t flags;
+    uint8_t prior;         /* how much its facts state: sum over the distinct terms of its facts of
+                              min(8, bytes of the term), facts that are questions half, speakers'
+                              names not; at most 255. Set with TURN_ROW_DONE; recall/score.c */
     int64_t time_ms;
 };
 struct fact_row {

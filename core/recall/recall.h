@@ -76,19 +76,24 @@ struct recall_context {
 
 /* explain=true: for each stage its candidates with their signals. */
 enum recall_stage { STAGE_TOPICS, STAGE_EPISODES, STAGE_FACTS, STAGE_RECENT, RECALL_STAGES };
+/* own: the node's own text; turn: the best source turn (or best turn inside); window1, 2, 4: that
+ * turn with so many neighbours on each side; episode: its episode (a topic: its best episode);
+ * date: a date of the question is the turn's or is in its text. */
 enum recall_signal {
     SIGNAL_OWN,
     SIGNAL_TURN,
     SIGNAL_WINDOW1,
     SIGNAL_WINDOW2,
-    SIGNAL_WIDE,
-    SIGNAL_SESSION,
-    SIGNAL_MEMBER,
+    SIGNAL_WINDOW4,
+    SIGNAL_EPISODE,
+    SIGNAL_DATE,
     SIGNALS
 };
+const char *recall_signal_name(enum recall_signal signal);
 struct recall_candidate {
     uint32_t id;
     float score;
+    float factor; /* what the sum of the signals was multiplied with: speaker, prior */
     float signal[SIGNALS];
     uint16_t rank[SIGNALS]; /* 1-based within the stage; 0: no score */
     const char *cut;        /* why it is not in the reply: "gate", "filter", "rank"; NULL: it is */
