@@ -36,17 +36,17 @@ static void open_level(struct json_out *out, const char *name, bool array)
     buf_char(out->buf, array ? '[' : '{');
 }
 
-void json_object(struct json_out *out, const char *name)
+void out_object(struct json_out *out, const char *name)
 {
     open_level(out, name, false);
 }
 
-void json_array(struct json_out *out, const char *name)
+void out_array(struct json_out *out, const char *name)
 {
     open_level(out, name, true);
 }
 
-void json_end(struct json_out *out)
+void out_end(struct json_out *out)
 {
     ASSERT(out->depth != 0); /* I1 */
     out->depth--;
@@ -98,15 +98,15 @@ static void put_string(struct buf *buf, struct str s)
     buf_char(buf, '"');
 }
 
-void json_str(struct json_out *out, const char *name, struct str value)
+void out_str(struct json_out *out, const char *name, struct str value)
 {
     lead(out, name);
     put_string(out->buf, value);
 }
 
-void json_cstr(struct json_out *out, const char *name, const char *value)
+void out_cstr(struct json_out *out, const char *name, const char *value)
 {
-    json_str(out, name, str_of(value));
+    out_str(out, name, str_of(value));
 }
 
 static void put_u64(struct buf *buf, uint64_t value)
@@ -120,13 +120,13 @@ static void put_u64(struct buf *buf, uint64_t value)
     buf_put(buf, text + at, sizeof text - at);
 }
 
-void json_u64(struct json_out *out, const char *name, uint64_t value)
+void out_u64(struct json_out *out, const char *name, uint64_t value)
 {
     lead(out, name);
     put_u64(out->buf, value);
 }
 
-void json_i64(struct json_out *out, const char *name, int64_t value)
+void out_i64(struct json_out *out, const char *name, int64_t value)
 {
     lead(out, name);
     if (value < 0)
@@ -134,11 +134,11 @@ void json_i64(struct json_out *out, const char *name, int64_t value)
     put_u64(out->buf, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-void json_real(struct json_out *out, const char *name, double value, int digits)
+void out_real(struct json_out *out, const char *name, double value, int digits)
 {
     char text[64];
     if (!isfinite(value) || fabs(value) > 1e15) {
-        json_null(out, name);
+        out_null(out, name);
         return;
     }
     int n = snprintf(text, sizeof text, "%.*f", digits, value);
@@ -157,37 +157,37 @@ void json_real(struct json_out *out, const char *name, double value, int digits)
     buf_put(out->buf, text, len);
 }
 
-void json_bool(struct json_out *out, const char *name, bool value)
+void out_bool(struct json_out *out, const char *name, bool value)
 {
     lead(out, name);
     buf_str_put(out->buf, value ? STR("true") : STR("false"));
 }
 
-void json_null(struct json_out *out, const char *name)
+void out_null(struct json_out *out, const char *name)
 {
     lead(out, name);
     buf_put(out->buf, "null", 4);
 }
 
-void json_raw(struct json_out *out, const char *name, struct str json)
+void out_raw(struct json_out *out, const char *name, struct str json)
 {
     ASSERT(json.len != 0);
     lead(out, name);
     buf_str_put(out->buf, json);
 }
 
-void json_time(struct json_out *out, const char *name, int64_t utc_ms)
+void out_time(struct json_out *out, const char *name, int64_t utc_ms)
 {
     char text[RFC3339_MAX];
     if (utc_ms == INT64_MAX) {
-        json_null(out, name);
+        out_null(out, name);
         return;
     }
     size_t n = rfc3339_format(utc_ms, text);
-    json_str(out, name, (struct str){text, n});
+    out_str(out, name, (struct str){text, n});
 }
 
-void json_id(struct json_out *out, const char *name, const char *prefix, uint64_t id)
+void out_id(struct json_out *out, const char *name, const char *prefix, uint64_t id)
 {
     lead(out, name);
     buf_char(out->buf, '"');
@@ -197,13 +197,13 @@ void json_id(struct json_out *out, const char *name, const char *prefix, uint64_
     buf_char(out->buf, '"');
 }
 
-void json_lines(struct json_out *out, const char *name, struct str lines)
+void out_lines(struct json_out *out, const char *name, struct str lines)
 {
-    json_array(out, name);
+    out_array(out, name);
     while (lines.len != 0) {
         size_t end = str_index(lines, '\n');
-        json_str(out, NULL, str_part(lines, 0, end));
+        out_str(out, NULL, str_part(lines, 0, end));
         lines = str_part(lines, end + 1, lines.len);
     }
-    json_end(out);
+    out_end(out);
 }

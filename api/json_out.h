@@ -6,6 +6,9 @@
  * escaped as RFC 8259 asks, plus U+2028 and U+2029 (line breaks to JSONL and JavaScript readers)
  * and U+007F. Numbers are finite: others are written as null.
  *
+ * The functions' prefix is out_: jansson owns the names json_object, json_array and the like, and a
+ * program's own symbol would replace the library's inside the library too.
+ *
  * I1  depth returns to 0 at the end.  I2  in an object every value has a name, in an array none. */
 #ifndef HM_API_JSON_OUT_H
 #define HM_API_JSON_OUT_H
@@ -24,25 +27,25 @@ struct json_out {
 struct json_out json_out_of(struct buf *buf);
 
 /* `name` NULL inside arrays and at the top. */
-void json_object(struct json_out *out, const char *name);
-void json_array(struct json_out *out, const char *name);
-void json_end(struct json_out *out); /* closes the innermost of either */
+void out_object(struct json_out *out, const char *name);
+void out_array(struct json_out *out, const char *name);
+void out_end(struct json_out *out); /* closes the innermost of either */
 
-void json_str(struct json_out *out, const char *name, struct str value);
-void json_cstr(struct json_out *out, const char *name, const char *value);
-void json_u64(struct json_out *out, const char *name, uint64_t value);
-void json_i64(struct json_out *out, const char *name, int64_t value);
+void out_str(struct json_out *out, const char *name, struct str value);
+void out_cstr(struct json_out *out, const char *name, const char *value);
+void out_u64(struct json_out *out, const char *name, uint64_t value);
+void out_i64(struct json_out *out, const char *name, int64_t value);
 /* At most `digits` decimals, trailing zeros dropped. */
-void json_real(struct json_out *out, const char *name, double value, int digits);
-void json_bool(struct json_out *out, const char *name, bool value);
-void json_null(struct json_out *out, const char *name);
+void out_real(struct json_out *out, const char *name, double value, int digits);
+void out_bool(struct json_out *out, const char *name, bool value);
+void out_null(struct json_out *out, const char *name);
 /* Text that is JSON already (metadata, as it was checked and compacted). */
-void json_raw(struct json_out *out, const char *name, struct str json);
+void out_raw(struct json_out *out, const char *name, struct str json);
 /* RFC 3339 UTC, or null for INT64_MAX (TIME_NEVER). */
-void json_time(struct json_out *out, const char *name, int64_t utc_ms);
+void out_time(struct json_out *out, const char *name, int64_t utc_ms);
 /* "topic_3" and the like. */
-void json_id(struct json_out *out, const char *name, const char *prefix, uint64_t id);
+void out_id(struct json_out *out, const char *name, const char *prefix, uint64_t id);
 /* An array of strings from text joined by line feeds; empty text gives []. */
-void json_lines(struct json_out *out, const char *name, struct str lines);
+void out_lines(struct json_out *out, const char *name, struct str lines);
 
 #endif

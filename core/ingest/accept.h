@@ -9,7 +9,10 @@
  * both gave one: duplicate; else ERR_CONFLICT naming turns[i].id. The same id twice in one call
  * follows the same rule. `messages` without ids: a leading run that equals the session's stored
  * tail is skipped if it is the whole history of the session and a new message follows, or if it
- * has >= 3 messages.
+ * has >= 3 messages (the longest such run counts).
+ *
+ * Names. The speaker ordinal is that of turn_speaker(): a turn without a speaker is filed under its
+ * role, else "user", so every turn has one and facts show the name they are filed under.
  *
  * Validation of one turn is done by accept_check_turn(), limits in core/base/limits.h; the first
  * fault refuses the whole call with the parameter `turns[i].field` (or `messages[i].field`). */
@@ -37,9 +40,9 @@ struct accept_call {
 
 struct accepted_turn {
     bool duplicate;
-    uint32_t n;    /* duplicates: its number; new ones: index among the new turns, then the
-                            number once accept_receipt() has run */
-    struct str id; /* as shown; new turns without a client id: set by accept_receipt() */
+    bool is_index; /* `n` is an index among the new turns until accept_receipt() has run */
+    uint32_t n;    /* the turn's number; of a duplicate: the number of the turn it repeats */
+    struct str id; /* as shown; without a client's id and while is_index: set by the receipt */
 };
 
 struct accept_plan {
@@ -49,11 +52,15 @@ struct accept_plan {
     struct accepted_turn *turns; /* in order of the call */
 };
 
-/* Field limits, UTF-8, blank text, reserved ids. `noun` is "turns" or "messages". */
+/* Field limits, UTF-8, blank text, reserved ids. `noun` is "turns" or "messages"; the fields of a
+ * message are named as clients send them (content, name). */
 enum err_code accept_check_turn(const struct turn_input *turn, const char *noun, uint32_t index,
                                 struct err *err) MUST_USE;
 
-/* `space` 0 with `name`: the batch creates the space with `settings`. */
+/* Checks all turns, then builds. `settings` are those of the space (NULL: read here). `space` 0 with
+ * `name`: the batch creates the space with `settings`. A refusal of the batch with ERR_CONFLICT
+ * means: find the space again and build again. The plan borrows from `txn` only until it returns;
+ * its strings lie in the arena. */
 enum err_code accept_build(struct store_txn *txn, uint64_t space, struct str name,
                            const struct space *settings, const struct accept_call *call,
                            struct arena *arena, struct accept_plan *plan, struct err *err) MUST_USE;

@@ -7,13 +7,23 @@
  * other spaces.
  *
  * Due work is found in the DUE rows: nothing is scanned at start or while idle. At most LANES_MAX
- * spaces have a stage step at once; the others' DUE rows wait on disk, so memory is bounded.
+ * spaces have a stage step at once; the others' DUE rows wait on disk, so memory is bounded. While
+ * some wait, each step gives its place up after one unit and the scan goes round, so that no space
+ * is served twice before another is served once.
  *
  *   store's watcher --lanes_due--> [lane of a space] --submit--> stage workers
  *   API delete step --STEP_LANE--> lanes_enter ----------------> readers
  *
- * I1  a lane has at most one holder.  I2  a space whose DUE row is <= now has a stage step queued
- * or running, or is counted as overflow, which makes the next free place scan the DUE rows.
+ * When a unit fails. ERR_CONFLICT: built again, a few times. Disk full, queue full, store latched:
+ * all stage work pauses for a second, then one space tries until a commit succeeds. Anything else
+ * lies in that space: it rests for 1, 2, 4 … 256 s and after LANE_ATTEMPTS failures until something
+ * in it changes. Nothing spins: whatever waits has a time in lanes_next_due_ms().
+ *
+ * I1  a lane has at most one holder.
+ * I2  a space whose DUE row is <= now has a stage step queued or running, or rests, or is counted as
+ *     overflow, which makes the next free place scan the DUE rows.
+ * I3  no memory is taken after lanes_new(), so nothing here can fail; when all lanes are in use a
+ *     step is parked until one is free.
  * Threads: all calls from any thread; one lock, never held over a callback or I/O. */
 #ifndef HM_CORE_INGEST_LANE_H
 #define HM_CORE_INGEST_LANE_H
@@ -21,11 +31,11 @@
 #include "core/base/step.h"
 #include "core/services.h"
 
-enum { LANES_MAX = 256 };
+enum { LANES_MAX = 256, LANE_ATTEMPTS = 10 };
 
 struct lanes;
 
-/* Hands a step to the pool it names. */
+/* Hands a step to the pool it names. Called without the lock, also from inside lanes_due(). */
 typedef void lanes_submit_fn(struct step *step, void *arg);
 
 struct lanes *lanes_new(lanes_submit_fn *submit, void *arg); /* NULL: no memory */
@@ -38,17 +48,22 @@ void lanes_due(struct lanes *lanes, uint64_t space);
 /* Looks for spaces that are due: queues a scan on a stage worker. Called once at start and when the
  * time told by lanes_next_due_ms() has come. */
 void lanes_scan(struct lanes *lanes);
-/* Wall time of the next DUE row that a scan has seen or a watcher told; UINT64_MAX: none. */
+/* Wall time of the next DUE row that a scan has seen or a watcher told, or of the next attempt after
+ * a failure; UINT64_MAX: none. Stage steps move it too: look at it at least once a second. */
 uint64_t lanes_next_due_ms(struct lanes *lanes);
 void lanes_note_due(struct lanes *lanes, uint64_t due_ms);
 
-/* For the runtime: STEP_LANE and STEP_DONE. */
+/* For the runtime. STEP_LANE: leaves the lane that the step holds, if any, and queues for that of
+ * lane_space; once granted, lane_held is set and the step is submitted. */
 void lanes_enter(struct lanes *lanes, struct step *step);
+/* STEP_DONE of a step with lane_held: clears it and passes the lane on; before finish(). */
 void lanes_leave(struct lanes *lanes, struct step *step);
 
 /* No new stage step is started; those that run finish their unit. Waiting deletes still run. */
 void lanes_stop(struct lanes *lanes);
-/* Steps queued or running; 0 after lanes_stop() means the pools can go. */
+/* Steps queued or running, those of others that hold or want a lane included; 0 after lanes_stop()
+ * means the pools can go. */
 unsigned lanes_busy(struct lanes *lanes);
+void lanes_check(struct lanes *lanes);
 
 #endif

@@ -245,17 +245,31 @@ static bool contains(struct str whole, struct str part)
     return part.len != 0 && memmem(whole.at, whole.len, part.at, part.len) != NULL;
 }
 
-/* I2: a sentence of the summary that stands in a turn of the context is left out. A sentence may
- * carry its speaker in front and a resolved date inside, so its longest plain run is looked for. */
-static bool stands_already(const struct pack *p, struct str sentence)
+/* The longest run of a sentence that carries no resolved date in brackets. */
+static struct str plain_run(struct str sentence)
+{
+    struct str best = STR("");
+    while (sentence.len != 0) {
+        size_t open = str_index(sentence, '(');
+        if (open > best.len)
+            best = str_part(sentence, 0, open);
+        sentence = str_part(sentence, open, sentence.len);
+        size_t close = str_index(sentence, ')');
+        sentence = str_part(sentence, close + 1, sentence.len);
+    }
+    return str_trim(best);
+}
+
+/* I2: a sentence of the summary that stands in a turn of the context, or is the date that stands
+ * above it, is left out. It may carry its speaker in front and a resolved date inside. */
+static bool stands_already(const struct pack *p, struct str sentence, struct str day)
 {
     size_t colon = str_index(str_part(sentence, 0, 64), ':');
+    if (str_starts(sentence, day) && sentence.len <= day.len + 1)
+        return true;
     if (colon < sentence.len && colon < 64)
         sentence = str_trim(str_part(sentence, colon + 1, sentence.len));
-    size_t bracket = str_index(sentence, '(');
-    struct str run = str_trim(str_part(sentence, 0, bracket));
-    if (run.len < 12)
-        run = sentence;
+    struct str run = plain_run(sentence);
     for (uint32_t i = 0; i < p->n; i++)
         if (p->units[i].kind != UNIT_SUMMARY && contains(p->units[i].text, run))
             return true;
@@ -293,8 +307,11 @@ static enum err_code summary_unit(struct pack *p, const struct recall_episode *e
     buf_str_put(&text, STR(SUMMARY_MARK));
     buf_str_put(&text, e->episode.title);
     bool some = false;
+    char date[32];
+    int64_t local = civil_to_days(civil_of_moment(e->episode.start_ms, e->episode.offset_min));
+    struct str day = {date, write_day(local, date)};
     while (sentence_next(&rest, &sentence)) {
-        if (stands_already(p, sentence))
+        if (stands_already(p, sentence, day))
             continue;
         buf_str_put(&text, some ? STR(" ") : STR(". "));
         for (size_t i = 0; i < sentence.len; i++)

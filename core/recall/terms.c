@@ -23,17 +23,6 @@ bool recall__is_named(const struct recall *r, uint32_t speaker_no)
 
 /* --- dates --- */
 
-static bool has_year(struct str span)
-{
-    unsigned run = 0;
-    for (size_t i = 0; i < span.len; i++) {
-        run = span.at[i] >= '0' && span.at[i] <= '9' ? run + 1 : 0;
-        if (run == 4)
-            return true;
-    }
-    return false;
-}
-
 static void add_date(struct recall *r, struct date_term term)
 {
     for (uint32_t i = 0; i < r->n_dates; i++)
@@ -56,8 +45,7 @@ static struct str take_dates(struct recall *r, struct str q)
         return STR_NONE;
     for (size_t i = 0; i < n; i++) {
         struct date_term terms[DATE_TERMS_MAX];
-        struct str span = str_part(q, mentions[i].at, mentions[i].at + mentions[i].len);
-        size_t n_terms = date_terms_of(&mentions[i], mentions[i].relative || has_year(span), terms);
+        size_t n_terms = date_terms_of(q, &mentions[i], terms);
         for (size_t k = 0; k < n_terms; k++)
             if (terms[k].kind != DATE_TERM_YEAR || mentions[i].grain == DATE_YEAR)
                 add_date(r, terms[k]);
@@ -111,13 +99,8 @@ static void take_months(struct recall *r, struct str text)
             i++;
         struct str word = str_part(text, from, i);
         int month = word.len == 0 ? 0 : month_of(word);
-        if (month != 0 && opens_month(before)) {
-            struct date_mention mention = {
-                .from = {2000, month, 1}, .to = {2000, month, 1}, .grain = DATE_MONTH};
-            struct date_term terms[DATE_TERMS_MAX];
-            if (date_terms_of(&mention, false, terms) == 1)
-                add_date(r, terms[0]);
-        }
+        if (month != 0 && opens_month(before))
+            add_date(r, date_term_of_month(month));
         if (word.len != 0)
             before = word;
         else

@@ -1,6 +1,7 @@
 #include "core/text/date_terms.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/base/hash.h"
 
@@ -35,9 +36,27 @@ size_t date_terms_of_day(struct civil day, struct date_term out[DATE_TERMS_MAX])
     return 4;
 }
 
-size_t date_terms_of(const struct date_mention *mention, bool year_known,
+struct date_term date_term_of_month(int month)
+{
+    return make(DATE_TERM_ANY_MONTH, 0, month, 0);
+}
+
+static bool has_year(struct str span)
+{
+    unsigned run = 0;
+    for (size_t i = 0; i < span.len; i++) {
+        run = span.at[i] >= '0' && span.at[i] <= '9' ? run + 1 : 0;
+        if (run == 4)
+            return true;
+    }
+    return false;
+}
+
+size_t date_terms_of(struct str text, const struct date_mention *mention,
                      struct date_term out[DATE_TERMS_MAX])
 {
+    struct str span = str_part(text, mention->at, mention->at + mention->len);
+    bool year_known = mention->relative || has_year(span);
     if (mention->grain == DATE_YEAR) {
         out[0] = make(DATE_TERM_YEAR, mention->from.year, 0, 0);
         return 1;
@@ -45,4 +64,44 @@ size_t date_terms_of(const struct date_mention *mention, bool year_known,
     if (mention->grain == DATE_DAY && year_known)
         return date_terms_of_day(mention->from, out);
     return months_of(mention->from, mention->to, year_known, out);
+}
+
+static int by_term(const void *left, const void *right)
+{
+    const struct term_count *a = left, *b = right;
+    return (a->term > b->term) - (a->term < b->term);
+}
+
+static size_t add_terms(struct term_count *out, const struct date_term *terms, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct term_count){.term = terms[i].term, .count = 1};
+    return n;
+}
+
+enum err_code date_terms_add(struct arena *arena, struct str text,
+                             const struct date_mention *mentions, size_t n, const struct civil *own,
+                             struct term_bag *bag, struct err *err)
+{
+    struct date_term terms[DATE_TERMS_MAX];
+    size_t found = 0, distinct = 0;
+    if (n == 0 && own == NULL)
+        return ERR_OK;
+    struct term_count *all = ARENA_ARRAY(arena, struct term_count, (n + 1) * DATE_TERMS_MAX);
+    if (all == NULL)
+        return err_set(err, ERR_EXHAUSTED, "out of memory for the dates of a text");
+    for (size_t i = 0; i < n; i++)
+        found += add_terms(all + found, terms, date_terms_of(text, &mentions[i], terms));
+    if (own != NULL)
+        found += add_terms(all + found, terms, date_terms_of_day(*own, terms));
+    qsort(all, found, sizeof *all, by_term);
+    for (size_t i = 0; i < found; i++)
+        if (distinct == 0 || all[distinct - 1].term != all[i].term)
+            all[distinct++] = all[i];
+    struct term_bag extra = {.at = all, .n = distinct};
+    struct term_bag sum;
+    enum err_code rc = term_bag_add(arena, bag, &extra, &sum, err);
+    if (rc == ERR_OK)
+        *bag = sum;
+    return rc;
 }

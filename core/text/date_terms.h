@@ -21,11 +21,19 @@ struct date_term {
 
 enum { DATE_TERMS_MAX = 8 };
 
-/* The terms of one mention; returns how many (<= DATE_TERMS_MAX). `year_known` false ("in May"):
- * only the month of any year. */
-size_t date_terms_of(const struct date_mention *mention, bool year_known,
+/* The terms of one mention in `text`; returns how many (<= DATE_TERMS_MAX). One that names no year
+ * ("on 5 May") and is not relative gives its months of any year only. */
+size_t date_terms_of(struct str text, const struct date_mention *mention,
                      struct date_term out[DATE_TERMS_MAX]);
 /* Of one local day. */
 size_t date_terms_of_day(struct civil day, struct date_term out[DATE_TERMS_MAX]);
+/* "in May": a month of any year. */
+struct date_term date_term_of_month(int month);
+
+/* Adds to a bag the terms of the mentions in `text`, and of `own` unless it is NULL, each once and
+ * without weight in the length. */
+enum err_code date_terms_add(struct arena *arena, struct str text,
+                             const struct date_mention *mentions, size_t n, const struct civil *own,
+                             struct term_bag *bag, struct err *err) MUST_USE;
 
 #endif

@@ -1,0 +1,230 @@
+/* Text to values, a function a type. */
+#include "config/config_int.h"
+
+#include <ctype.h>
+
+typedef bool parse_fn(struct config *config, const struct config_row *row, struct str text,
+                      void *member);
+
+static bool has_control(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        if (c < 0x20 || c == 0x7f)
+            return true;
+    }
+    return false;
+}
+
+static bool parse_text(struct config *config, const struct config_row *row, struct str text,
+                       void *member)
+{
+    if (text.len > row->max || has_control(text))
+        return false;
+    *(struct str *)member = str_copy(config->arena, text);
+    return true;
+}
+
+static bool parse_path(struct config *config, const struct config_row *row, struct str text,
+                       void *member)
+{
+    (void)row;
+    if (text.len == 0 || has_control(text))
+        return false;
+    *(struct str *)member = str_copy(config->arena, text);
+    return true;
+}
+
+static bool parse_uint(struct config *config, const struct config_row *row, struct str text,
+                       void *member)
+{
+    (void)config;
+    uint64_t value = 0;
+    if (!str_u64(text, row->max, &value) || value < row->min)
+        return false;
+    *(uint64_t *)member = value;
+    return true;
+}
+
+static bool is_any(struct str text, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        if (str_eq(text, str_of(*names)))
+            return true;
+    }
+    return false;
+}
+
+static bool parse_bool(struct config *config, const struct config_row *row, struct str text,
+                       void *member)
+{
+    static const char *const yes[] = {"true", "yes", "on", "1", NULL};
+    static const char *const no[] = {"false", "no", "off", "0", NULL};
+    (void)config;
+    (void)row;
+    *(bool *)member = is_any(text, yes);
+    return *(bool *)member || is_any(text, no);
+}
+
+static bool is_ipv4(struct str host)
+{
+    for (unsigned part = 0; part < 4; part++) {
+        size_t dot = str_index(host, '.');
+        uint64_t value = 0;
+        struct str digits = str_part(host, 0, dot);
+        bool is_last = dot == host.len;
+        if (digits.len > 3 || (digits.len > 1 && digits.at[0] == '0') ||
+            !str_u64(digits, 255, &value) || is_last != (part == 3))
+            return false;
+        host = str_part(host, dot + 1, host.len);
+    }
+    return true;
+}
+
+/* Only the characters are looked at: what the address means is the server's to find out. */
+static bool is_ipv6_like(struct str host)
+{
+    bool colon = false;
+    for (size_t i = 0; i < host.len; i++) {
+        unsigned char c = (unsigned char)host.at[i];
+        if (!isxdigit(c) && c != ':' && c != '.')
+            return false;
+        colon = colon || c == ':';
+    }
+    return colon && host.len <= 45;
+}
+
+static bool parse_address(struct config *config, const struct config_row *row, struct str text,
+                          void *member)
+{
+    (void)row;
+    size_t colon = text.len;
+    while (colon > 0 && text.at[colon - 1] != ':')
+        colon--;
+    uint64_t port = 0;
+    if (colon < 2 || !str_u64(str_part(text, colon, text.len), 65535, &port))
+        return false;
+    struct str host = str_part(text, 0, colon - 1);
+    struct config_address address = {.port = (uint16_t)port};
+    if (str_eq(host, STR("localhost")))
+        host = STR("127.0.0.1");
+    if (host.len > 2 && host.at[0] == '[' && host.at[host.len - 1] == ']') {
+        host = str_part(host, 1, host.len - 1);
+        address.is_ipv6 = true;
+        address.is_loopback = str_eq(host, STR("::1"));
+    } else {
+        address.is_loopback = str_starts(host, STR("127."));
+    }
+    if (address.is_ipv6 ? !is_ipv6_like(host) : !is_ipv4(host))
+        return false;
+    address.text = str_copy(config->arena, text);
+    address.host = str_copy(config->arena, host);
+    *(struct config_address *)member = address;
+    return true;
+}
+
+static bool is_host_name(struct str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        unsigned char c = (unsigned char)name.at[i];
+        if (!isalnum(c) && c != '.' && c != '-' && c != '_' && c != ':' && c != '[' && c != ']')
+            return false;
+    }
+    return name.len != 0 && name.len <= 253;
+}
+
+static void lower(struct str text)
+{
+    char *at = (char *)(uintptr_t)text.at; /* our own copy */
+    for (size_t i = 0; i < text.len; i++)
+        at[i] = (char)tolower((unsigned char)at[i]);
+}
+
+static bool parse_names(struct config *config, const struct config_row *row, struct str text,
+                        void *member)
+{
+    (void)row;
+    size_t commas = 0;
+    for (size_t i = 0; i < text.len; i++)
+        commas += text.at[i] == ',';
+    if (commas >= CONFIG_HOSTS_MAX)
+        return false;
+    struct config_names names = {.at = ARENA_ARRAY(config->arena, struct str, commas + 1)};
+    if (names.at == NULL)
+        return false;
+    while (text.len != 0) {
+        size_t comma = str_index(text, ',');
+        struct str name = str_trim(str_part(text, 0, comma));
+        if (!is_host_name(name))
+            return false;
+        name = str_copy(config->arena, name);
+        if (name.at == NULL)
+            return false;
+        lower(name);
+        names.at[names.n++] = name;
+        text = str_part(text, comma + 1, text.len);
+    }
+    *(struct config_names *)member = names;
+    return true;
+}
+
+static bool parse_level(struct config *config, const struct config_row *row, struct str text,
+                        void *member)
+{
+    (void)config;
+    (void)row;
+    return log_level_parse(text, member);
+}
+
+static bool parse_format(struct config *config, const struct config_row *row, struct str text,
+                         void *member)
+{
+    (void)config;
+    (void)row;
+    *(bool *)member = str_eq(text, STR("json"));
+    return *(bool *)member || str_eq(text, STR("text"));
+}
+
+static bool parse_color(struct config *config, const struct config_row *row, struct str text,
+                        void *member)
+{
+    static const char *const names[] = {"auto", "always", "never"};
+    (void)config;
+    (void)row;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (str_eq(text, str_of(names[i]))) {
+            *(enum config_color *)member = (enum config_color)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct {
+    parse_fn *parse;
+    const char *want;
+} types[TYPE_COUNT] = {
+    [TYPE_TEXT] = {parse_text, "text without control characters, not too long"},
+    [TYPE_PATH] = {parse_path, "a path"},
+    [TYPE_UINT] = {parse_uint, NULL},
+    [TYPE_BOOL] = {parse_bool, "true or false"},
+    [TYPE_ADDRESS] = {parse_address, "ADDRESS:PORT, such as 127.0.0.1:7070 or [::1]:7070"},
+    [TYPE_NAMES] = {parse_names, "at most 64 host names, comma-separated"},
+    [TYPE_LEVEL] = {parse_level, "error, warn, info or debug"},
+    [TYPE_FORMAT] = {parse_format, "text or json"},
+    [TYPE_COLOR] = {parse_color, "auto, always or never"},
+};
+
+enum err_code config__parse(struct config *config, const struct config_row *row, struct str text,
+                            struct err *err)
+{
+    void *member = (char *)config + row->offset;
+    if (types[row->type].parse(config, row, text, member))
+        return ERR_OK;
+    if (row->type == TYPE_UINT)
+        return err_set_param(err, ERR_INVALID, row->key,
+                             "%s: want a whole number from %llu to %llu", row->key,
+                             (unsigned long long)row->min, (unsigned long long)row->max);
+    return err_set_param(err, ERR_INVALID, row->key, "%s: want %s", row->key,
+                         types[row->type].want);
+}

@@ -1,0 +1,53 @@
+#include "core/index/block_int.h"
+
+enum { FIRST_BLOCKS = 32 };
+
+void blocks__init(struct blocks *blocks, struct store_txn *txn, uint64_t space,
+                  enum store_kind kind, struct arena *arena)
+{
+    *blocks = (struct blocks){.txn = txn, .space = space, .kind = kind, .arena = arena};
+}
+
+static bool dir_grow(struct blocks *blocks, struct block_dir *dir, uint32_t block)
+{
+    size_t cap = dir->cap == 0 ? FIRST_BLOCKS : (size_t)dir->cap * 2;
+    if (cap <= block)
+        cap = (size_t)block + 1;
+    if (cap > UINT32_MAX)
+        cap = UINT32_MAX;
+    struct str *at = ARENA_ARRAY(blocks->arena, struct str, cap);
+    if (at == NULL)
+        return false;
+    if (dir->cap != 0)
+        memcpy(at, dir->at, dir->cap * sizeof *at);
+    *dir = (struct block_dir){at, (uint32_t)cap};
+    return true;
+}
+
+struct str blocks__fetch(struct blocks *blocks, unsigned array, uint32_t block)
+{
+    ASSERT(array < BLOCK_ARRAYS);
+    struct block_dir *dir = &blocks->dirs[array];
+    if (blocks->code != ERR_OK)
+        return STR(""); /* I2 */
+    if (block >= dir->cap && !dir_grow(blocks, dir, block)) {
+        blocks->code = err_set(&blocks->err, ERR_EXHAUSTED, "out of memory while reading an index");
+        return STR("");
+    }
+    char key[5] = {(char)array};
+    be32_set(key + 1, block);
+    struct str rest = {key, sizeof key};
+    struct str value;
+    blocks->code = store_get(blocks->txn, blocks->space, blocks->kind, rest, &value, &blocks->err);
+    if (blocks->code != ERR_OK)
+        return STR("");
+    dir->at[block] = value.at != NULL ? value : STR(""); /* I1 */
+    return dir->at[block];
+}
+
+enum err_code blocks__error(const struct blocks *blocks, struct err *err)
+{
+    if (blocks->code != ERR_OK && err != NULL)
+        *err = blocks->err;
+    return blocks->code;
+}

@@ -1,0 +1,234 @@
+/* Facts that lose sources or go. */
+#include "core/ingest/remove_int.h"
+
+/* *found false: there is none with this id (any more). */
+enum err_code remove__take_fact(struct removal *r, uint32_t id, bool asked, bool *found,
+                                struct err *err)
+{
+    *found = true;
+    if (remove__find(&r->facts, id) != NULL)
+        return ERR_OK;
+    struct fact fact;
+    enum err_code rc = fact_get(r->txn, r->space, id, r->arena, &fact, err);
+    *found = fact.id != 0;
+    if (rc != ERR_OK || fact.id == 0)
+        return rc;
+    struct remove_fact *entry = remove__add(r, &r->facts, id, sizeof *entry);
+    if (entry == NULL)
+        return remove__memory(err);
+    entry->fact = fact;
+    entry->asked = asked;
+    columns_fact(r->columns, id, &entry->row);
+    return columns_error(r->columns, err);
+}
+
+/* Facts that were made of its documents. */
+static enum err_code take_own(struct removal *r, const struct turn *turn, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    for (uint32_t d = 0; rc == ERR_OK && d < turn->docs; d++) {
+        struct remove_row *row;
+        rc = remove__row(r, turn->doc + d, &row, err);
+        if (rc != ERR_OK)
+            return rc;
+        bool found;
+        for (uint32_t i = 0; rc == ERR_OK && i < row->row.fact_count; i++)
+            rc = remove__take_fact(r, row->row.fact_first + i, false, &found, err);
+    }
+    return rc;
+}
+
+/* Older facts that it repeats. */
+static enum err_code take_repeated(struct removal *r, struct store_cursor *cursor, uint32_t n,
+                                   struct err *err)
+{
+    char prefix[4];
+    be32_set(prefix, n);
+    struct str start = {prefix, sizeof prefix};
+    struct store_item item;
+    enum err_code rc = store_cursor_seek(cursor, start, &item, err);
+    while (rc == ERR_OK && item.key.len == 8 && str_starts(item.key, start)) {
+        bool found;
+        rc = remove__take_fact(r, be32_get(item.key.at + 4), false, &found, err);
+        if (rc == ERR_OK)
+            rc = store_cursor_next(cursor, &item, err);
+    }
+    return rc;
+}
+
+enum err_code remove__take_facts_of_turns(struct removal *r, struct err *err)
+{
+    struct store_cursor *cursor = NULL;
+    enum err_code rc = store_cursor_open(r->txn, r->space, KIND_FACT_SOURCE, &cursor, err);
+    for (struct remove_node *node = r->turns.first; rc == ERR_OK && node != NULL;
+         node = node->next) {
+        rc = take_own(r, &((struct remove_turn *)(void *)node)->turn, err);
+        if (rc == ERR_OK)
+            rc = take_repeated(r, cursor, node->id, err);
+    }
+    store_cursor_close(cursor);
+    return rc;
+}
+
+/* --- settling --- */
+
+/* The first source that is left gives the fact its time, role and place. */
+static enum err_code move_first(struct removal *r, struct remove_fact *entry, struct err *err)
+{
+    struct turn turn;
+    enum err_code rc = turn_get(r->txn, r->space, entry->fact.sources[0], &turn, err);
+    if (rc != ERR_OK)
+        return rc;
+    if (turn.n == 0)
+        return err_set(err, ERR_INTERNAL, "a source of fact %u is missing", entry->node.id);
+    struct turn_row place;
+    columns_turn(r->columns, turn.doc, &place);
+    entry->fact.valid_from = turn.time_ms;
+    entry->fact.role = turn.role;
+    entry->row.turn_doc = turn.doc;
+    entry->row.episode = place.episode;
+    entry->row.valid_from = turn.time_ms;
+    return columns_error(r->columns, err);
+}
+
+/* Only a source between the episode's ends can lie in it, so few turns are read. */
+static enum err_code has_source_in(struct removal *r, const struct fact *fact,
+                                   const struct episode *episode, bool *has, struct err *err)
+{
+    *has = false;
+    for (uint32_t i = 0; i < fact->n_sources && !*has; i++) {
+        uint32_t n = fact->sources[i];
+        if (n < episode->first_n || n > episode->last_n)
+            continue;
+        struct turn turn;
+        enum err_code rc = turn_get(r->txn, r->space, n, &turn, err);
+        if (rc != ERR_OK)
+            return rc;
+        *has = turn.n != 0 && turn.session_no == episode->session_no;
+    }
+    return ERR_OK;
+}
+
+static enum err_code leave_episode(struct removal *r, struct remove_fact *entry, uint32_t id,
+                                   bool *stays, struct err *err)
+{
+    struct remove_episode *episode;
+    *stays = false;
+    enum err_code rc = remove__episode(r, id, &episode, err);
+    if (rc == ERR_OK && !entry->gone && !episode->lost) {
+        *stays = true;
+        return ERR_OK;
+    }
+    if (rc == ERR_OK && !entry->gone)
+        rc = has_source_in(r, &entry->fact, &episode->episode, stays, err);
+    if (rc != ERR_OK || *stays)
+        return rc;
+    rc = remove__episode_edge(r, episode, err);
+    edge_remove(&episode->edge, entry->node.id);
+    episode->edge_changed = true;
+    return rc;
+}
+
+static enum err_code settle_fact(struct removal *r, struct remove_fact *entry, struct err *err)
+{
+    struct fact *fact = &entry->fact;
+    uint32_t first = fact->n_sources != 0 ? fact->sources[0] : 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < fact->n_sources; i++) {
+        if (remove__find(&r->turns, fact->sources[i]) == NULL)
+            fact->sources[kept++] = fact->sources[i];
+    }
+    entry->gone = entry->asked || kept == 0;
+    enum err_code rc = ERR_OK;
+    if (!entry->gone) { /* those of a fact that goes are needed to find its rows */
+        fact->n_sources = kept;
+        if (fact->sources[0] != first)
+            rc = move_first(r, entry, err);
+    }
+    uint32_t episodes = 0;
+    for (uint32_t i = 0; rc == ERR_OK && i < fact->n_episodes; i++) {
+        bool stays;
+        rc = leave_episode(r, entry, fact->episodes[i], &stays, err);
+        if (stays)
+            fact->episodes[episodes++] = fact->episodes[i];
+    }
+    fact->n_episodes = episodes;
+    return rc;
+}
+
+enum err_code remove__settle_facts(struct removal *r, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    for (struct remove_node *node = r->facts.first; rc == ERR_OK && node != NULL; node = node->next)
+        rc = settle_fact(r, (struct remove_fact *)(void *)node, err);
+    return rc;
+}
+
+/* --- writing --- */
+
+/* A fact that was deleted on request leaves its hash, so that it is never made again. */
+static enum err_code write_hash(struct removal *r, const struct remove_fact *entry, struct err *err)
+{
+    char key_bytes[FACT_HASH_KEY];
+    fact_hash_key(&entry->fact, key_bytes);
+    struct str key = {key_bytes, sizeof key_bytes};
+    if (entry->asked) {
+        (void)batch_put(r->batch, KIND_FACT_HASH, key, STR("\0\0\0\0"), 0);
+        return ERR_OK;
+    }
+    struct str value;
+    enum err_code rc = store_get(r->txn, r->space, KIND_FACT_HASH, key, &value, err);
+    if (rc == ERR_OK && value.len == 4 && le32_get(value.at) == entry->node.id)
+        (void)batch_del(r->batch, KIND_FACT_HASH, key, 0);
+    return rc;
+}
+
+static enum err_code write_gone(struct removal *r, struct remove_fact *entry, struct err *err)
+{
+    uint32_t id = entry->node.id;
+    (void)batch_del_u32(r->batch, KIND_FACT, id, 0);
+    for (uint32_t i = 0; i < entry->fact.n_sources; i++) {
+        char key[8];
+        be32_set(key, entry->fact.sources[i]);
+        be32_set(key + 4, id);
+        (void)batch_del(r->batch, KIND_FACT_SOURCE, (struct str){key, sizeof key}, 0);
+    }
+    entry->row = (struct fact_row){0};
+    (void)column_put(r->batch, COLUMN_FACT, id - 1, &entry->row, 1);
+    enum err_code rc = write_hash(r, entry, err);
+    if (rc == ERR_OK)
+        rc = remove__kill(r, LAYER_FACT, id - 1, err);
+    return rc;
+}
+
+static void write_changed(struct removal *r, struct remove_fact *entry)
+{
+    struct buf record;
+    buf_init(&record, r->arena, REMOVE_RECORD_MAX);
+    fact_encode(&entry->fact, &record);
+    if (!buf_ok(&record)) {
+        r->batch->failed = true;
+        return;
+    }
+    (void)batch_put_u32(r->batch, KIND_FACT, entry->node.id, buf_str(&record), PUT_STAMP);
+    (void)column_put(r->batch, COLUMN_FACT, entry->node.id - 1, &entry->row, 1);
+    batch_log(r->batch, CHANGE_SET, KIND_FACT, UINT32_MAX, entry->node.id, 1);
+}
+
+enum err_code remove__write_facts(struct removal *r, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    for (struct remove_node *node = r->facts.first; rc == ERR_OK && node != NULL;
+         node = node->next) {
+        struct remove_fact *entry = (struct remove_fact *)(void *)node;
+        if (entry->gone)
+            rc = write_gone(r, entry, err);
+        else
+            write_changed(r, entry);
+        if (rc == ERR_OK)
+            rc = remove__blank(r, KIND_FACT, node->id, err);
+    }
+    batch_add(r->batch, STAT_FACTS, -(int64_t)r->n_gone_facts);
+    remove__log_sorted(r, KIND_FACT, r->gone_facts, r->n_gone_facts);
+    return rc;
+}

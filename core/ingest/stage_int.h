@@ -1,0 +1,118 @@
+/* What the files of stage share: one unit of a space's work in the making.
+ *
+ *   stage.c           the unit: what is to be done, counters, batch
+ *   stage_open.c      the table of open buffers
+ *   stage_walk.c      events in order: turns, flushes, idleness -> an episode to close, or none
+ *   stage_rows.c      rows of COLUMN_TURN that the unit changes, written once each
+ *   stage_episode.c   the closed episode: describe -> topic -> facts -> batch
+ *   facts*.c, topic*.c, describe*.c   the stages themselves */
+#ifndef HM_CORE_INGEST_STAGE_INT_H
+#define HM_CORE_INGEST_STAGE_INT_H
+
+#include "core/graph/space.h"
+#include "core/index/column.h"
+#include "core/index/lengths.h"
+#include "core/ingest/boundary_rule.h"
+#include "core/ingest/job.h"
+#include "core/ingest/stage.h"
+#include "core/ingest/stage_dialogue.h"
+#include "core/ingest/stage_map.h"
+
+/* A session's buffer in this unit. */
+struct open_buffer {
+    struct buffer buffer;
+    struct boundary rule; /* valid when `loaded` */
+    bool loaded;
+    bool changed;
+};
+
+struct row_edit {
+    uint32_t doc;
+    struct turn_row row;
+};
+
+struct stage_work {
+    struct store_txn *txn;
+    uint64_t space;
+    const struct services *services;
+    struct arena *arena;
+    struct stage_unit *unit;
+    struct batch *batch;
+    struct space_stat stat; /* of the snapshot */
+    struct space settings;
+    struct tokenizer *tokenizer;
+    struct said_reader reader;
+    struct columns *columns;
+    struct lengths *lengths;
+    int64_t now_ms;
+
+    /* stage_open.c */
+    struct open_buffer **open; /* those with turns > 0, and emptied ones that must be written */
+    uint32_t n_open, cap_open;
+    struct stage_map open_of; /* session ordinal -> index */
+    int64_t least_end_ms;     /* no buffer ends before it */
+    int64_t least_arrival_ms; /* no buffer's last arrival is before it */
+
+    /* stage_walk.c */
+    uint32_t looked;       /* boundary has looked at every turn n <= this */
+    uint32_t n_looked;     /* how many living ones in this unit */
+    size_t looked_bytes;   /* their text */
+    struct said **said;    /* those turns, by n */
+    uint32_t n_said, cap_said;
+    int64_t opened;        /* change of STAT_OPEN */
+    uint64_t next_seq;     /* of the first turn that was not looked at; 0: there is none */
+    bool at_end;           /* every turn and flush was looked at */
+    struct buffer closing; /* turns > 0: the episode to build */
+    bool changed;          /* there is something to commit */
+
+    /* stage_rows.c */
+    struct row_edit *rows;
+    uint32_t n_rows, cap_rows;
+    struct stage_map row_of;
+};
+
+enum err_code stage__memory(struct err *err);
+
+/* STAT_IDLE_DUE when a gap of some buffer can be decided without anything new. */
+enum { STAGE_DUE_NOW = 1 };
+
+struct stage_numbers {
+    uint32_t *at;
+    uint32_t n;
+};
+
+/* stage_open.c */
+enum err_code stage__open_all(struct stage_work *w, struct err *err) MUST_USE;
+/* The session's buffer; made (empty) when there is none. */
+enum err_code stage__open_get(struct stage_work *w, uint32_t session_no, struct open_buffer **out,
+                              struct err *err) MUST_USE;
+/* Reads the boundary's state, or makes it from the buffer's turns. */
+enum err_code stage__open_load(struct stage_work *w, struct open_buffer *open,
+                               struct err *err) MUST_USE;
+/* The one that began first among those that `is_due`; NULL: none. */
+typedef bool stage_due_fn(const struct open_buffer *open, const void *arg);
+struct open_buffer *stage__open_first(struct stage_work *w, stage_due_fn *is_due, const void *arg);
+enum err_code stage__open_write(struct stage_work *w, struct err *err) MUST_USE;
+/* STAT_IDLE_DUE as it will be. */
+uint64_t stage__open_due(const struct stage_work *w);
+/* What the boundary wants to know of a turn, and the terms of its speaker's name. */
+enum err_code stage__features(struct stage_work *w, const struct said *said,
+                              struct boundary_turn *out, struct err *err) MUST_USE;
+enum err_code stage__add_names(struct stage_work *w, const struct said *said,
+                               struct boundary *rule, struct err *err) MUST_USE;
+
+/* stage_walk.c: goes on until an episode is to be closed or nothing is left. */
+enum err_code stage__walk(struct stage_work *w, struct err *err) MUST_USE;
+/* Numbers of the session's living turns in [first, last]. */
+enum err_code stage__session_turns(struct stage_work *w, uint32_t session_no, uint32_t first,
+                                   uint32_t last, struct stage_numbers *list,
+                                   struct err *err) MUST_USE;
+
+/* stage_rows.c: the row as it will be; NULL when memory is short. Pointers die with the next call. */
+struct turn_row *stage__row(struct stage_work *w, uint32_t doc);
+enum err_code stage__rows_write(struct stage_work *w, struct err *err) MUST_USE;
+
+/* stage_episode.c: everything that follows from w->closing. */
+enum err_code stage__episode(struct stage_work *w, struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,73 @@
+/* Topics, built in (DESIGN 6.4): which story an episode goes on with, decided on index scores.
+ *
+ * The episode's strongest terms are one query against the episode layer: BM25 of what its words have
+ * in common with each earlier episode, as a share of what it would score against itself. A topic's
+ * likeness is the sum over its episodes, divided by sqrt(n (1 + RHO (n - 1))), the norm of a centroid
+ * whose n members have a mean likeness of RHO among themselves. It joins when that stands out from
+ * chance: S >= FLOOR + BETA bg, where bg is the mean over all episodes. Where everything shares words
+ * with everything, bg is high and only what stands out joins; a topic that has a third of all
+ * episodes lifts bg so far that it stops attracting. Fixed thresholds were tried and none fits two
+ * different conversations.
+ *
+ *   chain   topic 3 (16 episodes) --next--> topic 9 (4)      counts as one; the 17th member opens a
+ *                                                            successor
+ *
+ * A second topic joins too when it is nearly as like. Light words, stop words and names of speakers
+ * do not count; proper nouns count half more. Only what is committed decides, with df, N and lengths
+ * of living documents, so folds change nothing (invariant 5 of DESIGN 5).
+ *
+ * Keywords: at most LIMIT_TOPIC_KEYWORDS terms with the largest sum of weights over the members, at
+ * the time each joined. */
+#ifndef HM_CORE_INGEST_TOPIC_H
+#define HM_CORE_INGEST_TOPIC_H
+
+#include "core/graph/edge.h"
+#include "core/graph/episode.h"
+#include "core/graph/topic.h"
+#include "core/index/column.h"
+#include "core/index/segment.h"
+#include "core/ingest/stage_dialogue.h"
+
+/* What a decision reads. */
+struct topic_reader {
+    const struct said_reader *said;
+    struct columns *columns;
+    struct lengths *lengths;
+    const struct space_stat *stat;
+    /* Of an episode that is written again: its living document, which is not to count; else NONE. */
+    uint32_t own_doc;
+};
+#define TOPIC_NO_DOC UINT32_MAX
+
+/* How much each term of a dialogue says, beside its index: (1 + ln turns) idf, 0 for what is no
+ * subject. Postings of the episode layer are kept for the decision. */
+struct topic_terms {
+    float *weight;             /* by dialogue term: what describe.c wants */
+    uint32_t *query;           /* dialogue terms that ask, strongest first */
+    double *idf;               /* by place in query */
+    struct postings *postings; /* by place in query: episode-layer documents */
+    uint32_t n_query;
+    double episodes;           /* N, this one counted */
+    double average;            /* length, this one counted */
+    uint32_t length;           /* of this one's document */
+};
+enum err_code topic_weigh(const struct topic_reader *reader, const struct dialogue *dialogue,
+                          const struct term_bag *bag, struct topic_terms *out,
+                          struct err *err) MUST_USE;
+
+/* Topics to join, the last link of each chain; n 0: a new one. */
+struct topic_choice {
+    uint32_t topic[2];
+    double weight[2]; /* of the membership */
+    uint32_t n;
+};
+enum err_code topic_choose(const struct topic_reader *reader, const struct dialogue *dialogue,
+                           const struct topic_terms *terms, struct topic_choice *out,
+                           struct err *err) MUST_USE;
+
+/* Adds the episode's strongest terms to topic->keywords and cuts them to the heaviest. */
+enum err_code topic_add_keywords(const struct topic_reader *reader,
+                                 const struct dialogue *dialogue, const struct topic_terms *terms,
+                                 struct topic *topic, struct err *err) MUST_USE;
+
+#endif

@@ -1,0 +1,74 @@
+/* Shared by the files of the tokenizer:
+ *   token.c        the tokenizer's life, bags
+ *   token_stop.c   the table of stop words, the guess of a text's language
+ *   token_put.c    a folded word becomes tokens: stop word or stems
+ *   token_word.c   a word, number or compound is found in the text and handed to token_put.c
+ *   token_scan.c   one pass over the text: words, bigram runs, emoji, sentence starts */
+#ifndef HM_CORE_TEXT_TOKEN_INT_H
+#define HM_CORE_TEXT_TOKEN_INT_H
+
+#include "core/text/language.h"
+#include "core/text/token.h"
+
+struct sb_stemmer;
+
+/* Open addressing by the hash of the folded word; `languages` 0 marks a free slot. */
+struct stop_slot {
+    uint64_t hash;
+    uint32_t languages; /* one bit a row of the language table */
+};
+
+struct tokenizer {
+    int language;                              /* LANGUAGE_NONE: "none" */
+    bool automatic;                            /* "auto": `language` is chosen per call */
+    struct sb_stemmer *stemmers[LANGUAGE_MAX]; /* made when first needed */
+    struct stop_slot *stops;
+    size_t stop_cap; /* a power of two, or 0 */
+};
+
+/* One call of tokenizer_run. `failed` is sticky, like a buffer's. */
+struct token_run {
+    struct tokenizer *tokenizer;
+    struct arena *arena;
+    struct str text;
+    enum token_use use;
+    int language_of[SCRIPT_COUNT]; /* what a word of that script is stemmed in */
+    uint32_t also;  /* a query whose language is a tie: the other languages, as bits */
+    bool has_lower; /* the text has a small letter: capitals mean something */
+
+    struct token *at;
+    size_t n, cap;
+    char *bytes; /* the rest of the block that term texts are cut from */
+    size_t bytes_left;
+    uint32_t position;
+    bool sentence_start; /* no word yet since the last sentence end */
+    bool failed;
+};
+
+/* A folded word on its way to the list. */
+struct token_word {
+    struct str text; /* case folded, composed, marks kept */
+    enum rune_script script;
+    bool ascii;
+    bool shouted; /* two or more letters, all capitals */
+    uint32_t from, to;
+    unsigned flags; /* enum token_flag */
+};
+
+enum err_code token__stops_new(struct tokenizer *tokenizer, struct err *err) MUST_USE;
+/* The languages (as bits) in which the folded word is a stop word. */
+uint32_t token__stop_languages(const struct tokenizer *tokenizer, struct str word);
+/* The language of the Latin words of a text by its stop words; `*also` gets those that tie. */
+int token__guess(const struct tokenizer *tokenizer, struct str text, uint32_t *also);
+
+/* A term as it is. */
+void token__put(struct token_run *run, struct str term, uint32_t from, uint32_t to, unsigned flags);
+/* A word of letters: one token when it is a stop word, else its stem and other spellings. */
+void token__put_word(struct token_run *run, const struct token_word *word);
+
+/* The word, number, compound or URL at `i`, after a currency sign or "". Returns where it ends. */
+size_t token__word(struct token_run *run, size_t i, struct str sign);
+
+void token__scan(struct token_run *run);
+
+#endif

@@ -1,0 +1,266 @@
+/* serve: the daemon. Here, in one place, stands in which order its parts start and stop.
+ *
+ *   log, faults, signals -> store (lock, map, writer) -> loop -> runner -> lanes -> api -> http
+ *
+ * and the stop in reverse, after the loop has answered or ended every request (server/loop.h):
+ * drain the writer, then MHD, pools, environment. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/base/fault.h"
+#include "server/cmd.h"
+#include "server/loop.h"
+#include "server/version.h"
+#include "storage/storage.h"
+
+enum {
+    LEAST_CONNECTIONS = 4,
+    STAGES_QUEUE_MAX = 4096,
+    SETTLE_MS = 2000, /* for what the drained writer has answered */
+    TAIL_MS = 500,
+};
+
+struct daemon {
+    const struct config *config;
+    struct clock clock;
+    struct log log;
+    struct metrics *metrics;
+    struct store *store;
+    struct services services;
+    struct loop *loop;
+    struct runner *runner;
+    struct lanes *lanes;
+    struct api *api;
+    struct http *http;
+    unsigned max_connections;
+};
+
+static unsigned cores(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (unsigned)n : 1;
+}
+
+static unsigned threads_of(uint64_t configured)
+{
+    return configured != 0 ? (unsigned)configured : cores();
+}
+
+/* --- start --- */
+
+static enum err_code plan_faults(const struct daemon *d, struct err *err)
+{
+#ifdef HYPERMEM_FAULTS
+    if (d->config->fault.len != 0 && !fault_plan(d->config->fault))
+        return err_set_param(err, ERR_INVALID, "fault", "fault: unknown point or action in %.*s",
+                             STR_FMT(d->config->fault));
+#else
+    (void)d;
+    (void)err;
+#endif
+    return ERR_OK;
+}
+
+/* As many connections as are asked for, or as the descriptors allow. */
+static void limit_connections(struct daemon *d)
+{
+    unsigned wanted = (unsigned)d->config->server.max_connections;
+    uint64_t descriptors = net_raise_descriptors(http_descriptors(wanted));
+    d->max_connections = wanted;
+    while (d->max_connections > LEAST_CONNECTIONS &&
+           http_descriptors(d->max_connections) > descriptors)
+        d->max_connections--;
+    if (d->max_connections < wanted)
+        LOG(&d->log, LOG_WARN, "connections_limited", F_INT("max_connections", d->max_connections),
+            F_INT("wanted", wanted), F_INT("descriptors", descriptors));
+}
+
+static enum err_code open_store(struct daemon *d, struct err *err)
+{
+    struct storage_options options = {
+        .dir = d->config->storage.data_dir.at,
+        .map_size_gib = (unsigned)d->config->storage.map_size_gib,
+    };
+    return storage_open(&options, &d->log, &d->clock, &d->store, err);
+}
+
+static enum err_code start_runner(struct daemon *d, struct err *err)
+{
+    const struct config_server *server = &d->config->server;
+    struct runner_options options = {
+        .threads = {[STEP_READERS] = threads_of(server->readers),
+                    [STEP_STAGES] = threads_of(server->stage_workers)},
+        .queue_max = {[STEP_READERS] = d->max_connections, [STEP_STAGES] = STAGES_QUEUE_MAX},
+        .clock = &d->clock,
+        .log = &d->log,
+        .wake = loop_wake,
+        .wake_arg = d->loop,
+    };
+    enum err_code code = runner_new(&options, &d->runner, err);
+    if (code != ERR_OK)
+        return code;
+    d->lanes = lanes_new(runner_submit_lane, d->runner);
+    if (d->lanes == NULL)
+        return err_set(err, ERR_EXHAUSTED, "out of memory");
+    d->services = (struct services){
+        .store = d->store,
+        .lanes = d->lanes,
+        .clock = &d->clock,
+        .log = &d->log,
+        .metrics = d->metrics,
+        .idle_close_ms = (int64_t)d->config->memory.idle_close_s * 1000,
+    };
+    lanes_bind(d->lanes, &d->services);
+    runner_bind(d->runner, &d->services);
+    return storage_start_writer(d->store, err);
+}
+
+static enum err_code start_api(struct daemon *d, struct err *err)
+{
+    const struct config *config = d->config;
+    /* Without a key, the listen address is a name that a client may use. */
+    struct str hosts[1 + CONFIG_HOSTS_MAX];
+    unsigned n = 0;
+    hosts[n++] = config->server.listen.host;
+    for (unsigned i = 0; i < config->access.allowed_hosts.n; i++)
+        hosts[n++] = config->access.allowed_hosts.at[i];
+    struct api_options options = {
+        .api_key = config->access.api_key,
+        .hosts = hosts,
+        .n_hosts = n,
+        .auto_create = config->memory.auto_create,
+        .ready_max_job_age_ms = (int64_t)config->health.ready_max_job_age_s * 1000,
+        .ready_min_disk_bytes = config->health.ready_min_disk_mib << 20,
+        .waiting_max = d->max_connections / 2,
+        .version = str_of(server_version()),
+    };
+    return api_new(&options, &d->services, &d->api, err);
+}
+
+static enum err_code start_http(struct daemon *d, struct err *err)
+{
+    const struct config_server *server = &d->config->server;
+    struct http_options options = {
+        .listen = &server->listen,
+        .max_connections = d->max_connections,
+        .request_timeout_ms = (int64_t)server->request_timeout_s * 1000,
+        .idle_timeout_ms = (int64_t)server->idle_timeout_s * 1000,
+        .api = d->api,
+        .runner = d->runner,
+        .services = &d->services,
+    };
+    return http_open(loop_uv(d->loop), &options, &d->http, err);
+}
+
+static enum err_code start(struct daemon *d, struct err *err)
+{
+    enum err_code code = config_check_serve(d->config, err);
+    if (code == ERR_OK)
+        code = plan_faults(d, err);
+    if (code != ERR_OK)
+        return code;
+    (void)signal(SIGPIPE, SIG_IGN);
+    limit_connections(d);
+    d->metrics = calloc(1, sizeof *d->metrics);
+    if (d->metrics == NULL)
+        return err_set(err, ERR_EXHAUSTED, "out of memory");
+    code = open_store(d, err);
+    if (code == ERR_OK)
+        code = loop_new(&d->loop, err);
+    if (code == ERR_OK)
+        code = start_runner(d, err);
+    if (code == ERR_OK)
+        code = start_api(d, err);
+    if (code == ERR_OK)
+        code = start_http(d, err);
+    if (code == ERR_OK)
+        lanes_scan(d->lanes);
+    return code;
+}
+
+static void announce(const struct daemon *d)
+{
+    const struct config_server *server = &d->config->server;
+    LOG(&d->log, LOG_INFO, "listening", F_CSTR("url", http_url(d->http)),
+        F_CSTR("version", server_version()), F_STR("data_dir", d->config->storage.data_dir),
+        F_INT("max_connections", d->max_connections), F_INT("readers", threads_of(server->readers)),
+        F_INT("stage_workers", threads_of(server->stage_workers)),
+        F_CSTR("key", d->config->access.api_key.len != 0 ? "required" : "none"));
+    (void)printf("listening on %s\n", http_url(d->http));
+    (void)fflush(stdout);
+}
+
+/* --- stop --- */
+
+/* Work that does not end in time is cut off: what was acknowledged is on disk, and jobs are rows
+ * that the next start finds. A thread can't be stopped from outside, so the process goes. */
+static void leave_now(const struct daemon *d)
+{
+    LOG(&d->log, LOG_WARN, "stopped_with_work_left", F_INT("suspended", http_suspended(d->http)),
+        F_INT("lanes", lanes_busy(d->lanes)));
+    _exit(EXIT_FINE);
+}
+
+static void drain(struct daemon *d)
+{
+    storage_stop(d->store);
+    int64_t left = loop_left_ms(d->loop);
+    if (!loop_settle(d->loop, left < SETTLE_MS ? left + TAIL_MS : SETTLE_MS))
+        leave_now(d);
+}
+
+/* Also of a start that has failed half-way. */
+static void take_apart(struct daemon *d)
+{
+    if (d->store != NULL)
+        storage_stop(d->store);
+    if (d->http != NULL)
+        http_close(d->http);
+    runner_free(d->runner);
+    lanes_free(d->lanes);
+    api_free(d->api);
+    loop_free(d->loop);
+    http_free(d->http);
+    storage_close(d->store);
+    free(d->metrics);
+}
+
+static enum err_code run(struct daemon *d, struct err *err)
+{
+    struct loop_parts parts = {
+        .runner = d->runner,
+        .http = d->http,
+        .lanes = d->lanes,
+        .api = d->api,
+        .store = d->store,
+        .clock = &d->clock,
+        .log = &d->log,
+        .stop_deadline_ms = (int64_t)d->config->server.shutdown_timeout_s * 1000,
+    };
+    announce(d);
+    enum err_code code = loop_run(d->loop, &parts, err);
+    if (code == ERR_OK)
+        drain(d);
+    return code;
+}
+
+int cmd_serve(const struct cmd_call *call)
+{
+    struct err err = {.code = ERR_OK};
+    struct daemon d = {.config = call->config, .clock = clock_system()};
+    d.log = (struct log){.fd = STDERR_FILENO,
+                         .level = call->config->log.level,
+                         .json = call->config->log.json,
+                         .clock = d.clock};
+    enum err_code code = start(&d, &err);
+    if (code == ERR_OK)
+        code = run(&d, &err);
+    if (code != ERR_OK)
+        log_err(&d.log, LOG_ERROR, "start_failed", &err);
+    take_apart(&d);
+    if (code == ERR_OK)
+        LOG(&d.log, LOG_INFO, "stopped", F_INT("status", 0));
+    return code == ERR_OK ? EXIT_FINE : EXIT_FAILED;
+}

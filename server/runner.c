@@ -1,0 +1,412 @@
+#include "server/runner.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "core/batch.h"
+#include "server/waits.h"
+
+enum {
+    SCAN_PAUSE_MS = 100,      /* least time between two scans that the timer asked for */
+    LONGEST_SLEEP_MS = 60000, /* wall clocks may be set; look again */
+};
+
+struct pool {
+    struct runner *runner;
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    struct step *first, *last; /* linked by step->next */
+    unsigned queued, queue_max;
+    bool stopping;
+    pthread_t *threads;
+    unsigned n_threads; /* started */
+    bool made;          /* lock and cond exist */
+};
+
+struct runner {
+    struct pool pool[STEP_POOLS];
+    struct waits *waits;
+    const struct services *services;
+    const struct clock *clock;
+    const struct log *log;
+    runner_wake_fn *wake;
+    void *wake_arg;
+    /* The tick that the loop knows of. Relaxed: its partners are the locks of waits and lanes,
+     * taken by both sides between registering or looking and this. */
+    atomic_int_fast64_t armed_ms;
+    atomic_int_fast64_t scanned_ms; /* monotonic time of the last scan; loop thread only */
+    atomic_bool ending;             /* runner_end_waits() was called */
+};
+
+/* What the writer is given beside the batch; lives in the batch's arena. */
+struct commit {
+    struct runner *runner;
+    struct step *step;
+};
+
+/* --- queues --- */
+
+static void pool_lock(struct pool *pool)
+{
+    int rc = pthread_mutex_lock(&pool->lock);
+    ASSERT(rc == 0);
+}
+
+static void pool_unlock(struct pool *pool)
+{
+    int rc = pthread_mutex_unlock(&pool->lock);
+    ASSERT(rc == 0);
+}
+
+/* False when it is full, which only new work minds. */
+static bool pool_put(struct pool *pool, struct step *step, bool is_new)
+{
+    pool_lock(pool);
+    bool fits = !is_new || pool->queued < pool->queue_max;
+    if (!fits) {
+        pool_unlock(pool);
+        return false;
+    }
+    pool->queued++;
+    step->next = NULL;
+    if (pool->first == NULL)
+        pool->first = step;
+    else
+        pool->last->next = step;
+    pool->last = step;
+    int rc = pthread_cond_signal(&pool->more);
+    ASSERT(rc == 0);
+    pool_unlock(pool);
+    return true;
+}
+
+/* Waits for a step; NULL when the pool stops and nothing is queued. */
+static struct step *pool_take(struct pool *pool)
+{
+    pool_lock(pool);
+    while (pool->first == NULL && !pool->stopping) {
+        int rc = pthread_cond_wait(&pool->more, &pool->lock);
+        ASSERT(rc == 0);
+    }
+    struct step *step = pool->first;
+    if (step != NULL) {
+        pool->first = step->next;
+        step->next = NULL;
+        pool->queued--;
+    }
+    pool_unlock(pool);
+    return step;
+}
+
+static void queue(struct runner *runner, struct step *step)
+{
+    ASSERT((unsigned)step->pool < STEP_POOLS);
+    (void)pool_put(&runner->pool[step->pool], step, false);
+}
+
+static void queue_list(struct runner *runner, struct step *list)
+{
+    while (list != NULL) {
+        struct step *step = list;
+        list = step->next;
+        queue(runner, step);
+    }
+}
+
+/* --- time --- */
+
+/* Monotonic time at which the lanes want a scan. */
+static int64_t lanes_next_ms(struct runner *runner)
+{
+    if (runner->services == NULL || runner->services->lanes == NULL ||
+        atomic_load_explicit(&runner->ending, memory_order_relaxed))
+        return INT64_MAX;
+    uint64_t due_ms = lanes_next_due_ms(runner->services->lanes);
+    if (due_ms == UINT64_MAX)
+        return INT64_MAX;
+    int64_t now_wall = clock_now_ms(runner->clock);
+    int64_t now = clock_mono_ms(runner->clock);
+    int64_t ahead = due_ms > (uint64_t)now_wall + LONGEST_SLEEP_MS ? LONGEST_SLEEP_MS
+                    : due_ms <= (uint64_t)now_wall                 ? 0
+                                                   : (int64_t)(due_ms - (uint64_t)now_wall);
+    int64_t earliest =
+        atomic_load_explicit(&runner->scanned_ms, memory_order_relaxed) + SCAN_PAUSE_MS;
+    return now + ahead > earliest ? now + ahead : earliest;
+}
+
+int64_t runner_next_ms(struct runner *runner)
+{
+    /* Before looking: whoever registers an earlier moment after the look finds this and wakes. */
+    atomic_store_explicit(&runner->armed_ms, INT64_MAX, memory_order_relaxed);
+    int64_t waits = waits_next_ms(runner->waits);
+    int64_t lanes = lanes_next_ms(runner);
+    int64_t next = waits < lanes ? waits : lanes;
+    atomic_store_explicit(&runner->armed_ms, next, memory_order_relaxed);
+    return next;
+}
+
+/* Wakes whoever keeps the timer when it must ring earlier than it was told. */
+static void arm(struct runner *runner, int64_t at_ms)
+{
+    int64_t armed = atomic_load_explicit(&runner->armed_ms, memory_order_relaxed);
+    while (at_ms < armed) {
+        if (atomic_compare_exchange_weak_explicit(&runner->armed_ms, &armed, at_ms,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+            runner->wake(runner->wake_arg);
+            return;
+        }
+    }
+}
+
+void runner_tick(struct runner *runner)
+{
+    int64_t now = clock_mono_ms(runner->clock);
+    queue_list(runner, waits_expire(runner->waits, now));
+    if (lanes_next_ms(runner) <= now) {
+        atomic_store_explicit(&runner->scanned_ms, now, memory_order_relaxed);
+        lanes_scan(runner->services->lanes);
+    }
+}
+
+/* --- what a step asked for --- */
+
+static void on_committed(struct batch *batch, enum err_code code, const struct err *err, void *arg)
+{
+    (void)batch;
+    struct commit commit = *(const struct commit *)arg;
+    commit.step->outcome = code;
+    if (code != ERR_OK)
+        commit.step->err = *err;
+    queue(commit.runner, commit.step);
+}
+
+/* True when the step went to the writer; false: it goes on at once, with its outcome set. */
+static bool submit_batch(struct runner *runner, struct step *step)
+{
+    struct err err = {.code = ERR_OK};
+    struct commit *commit = arena_alloc(step->batch->arena, sizeof *commit);
+    if (commit == NULL) {
+        step->outcome = err_set(&step->err, ERR_EXHAUSTED, "out of memory for the batch");
+        return false;
+    }
+    *commit = (struct commit){runner, step};
+    enum err_code code =
+        store_submit(runner->services->store, step->batch, step->queue, on_committed, commit, &err);
+    if (code == ERR_OK)
+        return true; /* R2 */
+    step->outcome = code;
+    step->err = err;
+    return false;
+}
+
+/* Where the space stands now; the step that asked may be elsewhere already. */
+static void tell_current(struct runner *runner, uint64_t space)
+{
+    struct err err = {.code = ERR_OK};
+    struct store_txn *txn = NULL;
+    struct space_stat stat;
+    enum err_code code = store_begin(runner->services->store, &txn, &err);
+    if (code == ERR_OK)
+        code = store_stat(txn, space, &stat, &err);
+    store_end(txn);
+    bool gone = code == ERR_NOT_FOUND;
+    if (code == ERR_OK || gone) {
+        uint64_t processed = gone ? 0 : stat.v[STAT_PROCESSED];
+        queue_list(runner, waits_tell(runner->waits, space, processed, gone));
+    } else {
+        /* The deadline of the wait still holds. */
+        log_err(runner->log, LOG_WARN, "wait_not_read", &err);
+    }
+}
+
+/* False: the runner is ending, and the step goes on with timed_out set. */
+static bool wait_for(struct runner *runner, struct step *step)
+{
+    uint64_t space = step->wait_space;
+    int64_t until_ms = step->wait_until_ms;
+    if (!waits_add(runner->waits, step))
+        return false;
+    arm(runner, until_ms);
+    tell_current(runner, space); /* R3 */
+    return true;
+}
+
+static void end_step(struct runner *runner, struct step *step)
+{
+    if (step->lane_held)
+        lanes_leave(runner->services->lanes, step);
+    step->finish(step);
+}
+
+/* Runs a step until it is done or somebody else has it. */
+static void run_step(struct runner *runner, struct step *step)
+{
+    for (;;) {
+        switch (step->run(step)) {
+        case STEP_DONE: end_step(runner, step); return;
+        case STEP_COMMIT:
+            if (submit_batch(runner, step))
+                return;
+            break;
+        case STEP_WAIT:
+            if (wait_for(runner, step))
+                return;
+            break;
+        case STEP_LANE: lanes_enter(runner->services->lanes, step); return;
+        }
+    }
+}
+
+static void *work(void *arg)
+{
+    struct pool *pool = arg;
+    struct runner *runner = pool->runner;
+    bool is_stages = pool == &runner->pool[STEP_STAGES];
+    struct step *step;
+    while ((step = pool_take(pool)) != NULL) {
+        run_step(runner, step);
+        /* Stage steps move the lanes' next due time without telling anybody. */
+        if (is_stages)
+            arm(runner, lanes_next_ms(runner));
+    }
+    return NULL;
+}
+
+/* --- from outside --- */
+
+enum err_code runner_submit(struct runner *runner, struct step *step, struct err *err)
+{
+    ASSERT((unsigned)step->pool < STEP_POOLS && step->run != NULL && step->finish != NULL);
+    if (pool_put(&runner->pool[step->pool], step, true))
+        return ERR_OK;
+    enum err_code code =
+        err_set(err, ERR_UNAVAILABLE, "too many requests are waiting for a worker");
+    err->retry_after_s = 1;
+    return code;
+}
+
+void runner_submit_lane(struct step *step, void *arg)
+{
+    queue(arg, step);
+}
+
+void runner_watch(const struct store_change *change, void *arg)
+{
+    struct runner *runner = arg;
+    queue_list(runner,
+               waits_tell(runner->waits, change->space, change->processed, change->dropped));
+    struct lanes *lanes = runner->services->lanes;
+    if (lanes == NULL || change->dropped || change->due_ms == UINT64_MAX)
+        return;
+    if (change->due_ms <= (uint64_t)clock_now_ms(runner->clock)) {
+        lanes_due(lanes, change->space);
+        return;
+    }
+    lanes_note_due(lanes, change->due_ms);
+    arm(runner, lanes_next_ms(runner));
+}
+
+void runner_bind(struct runner *runner, const struct services *services)
+{
+    runner->services = services;
+    store_watch(services->store, runner_watch, runner);
+}
+
+void runner_end_waits(struct runner *runner)
+{
+    atomic_store_explicit(&runner->ending, true, memory_order_relaxed);
+    queue_list(runner, waits_end(runner->waits));
+}
+
+unsigned runner_queued(struct runner *runner, enum step_pool pool)
+{
+    pool_lock(&runner->pool[pool]);
+    unsigned queued = runner->pool[pool].queued;
+    pool_unlock(&runner->pool[pool]);
+    return queued;
+}
+
+unsigned runner_waiting(struct runner *runner)
+{
+    return waits_count(runner->waits);
+}
+
+/* --- life --- */
+
+static enum err_code pool_init(struct pool *pool, struct runner *runner, unsigned threads,
+                               unsigned queue_max, struct err *err)
+{
+    pool->runner = runner;
+    pool->queue_max = queue_max;
+    pool->threads = calloc(threads, sizeof *pool->threads);
+    if (pool->threads == NULL)
+        return err_set(err, ERR_EXHAUSTED, "out of memory for %u workers", threads);
+    if (pthread_mutex_init(&pool->lock, NULL) != 0)
+        return err_set(err, ERR_EXHAUSTED, "a lock can't be made");
+    if (pthread_cond_init(&pool->more, NULL) != 0) {
+        (void)pthread_mutex_destroy(&pool->lock);
+        return err_set(err, ERR_EXHAUSTED, "a condition can't be made");
+    }
+    pool->made = true;
+    for (unsigned i = 0; i < threads; i++) {
+        if (pthread_create(&pool->threads[i], NULL, work, pool) != 0)
+            return err_set(err, ERR_EXHAUSTED, "worker %u of %u can't be started", i + 1, threads);
+        pool->n_threads++;
+    }
+    return ERR_OK;
+}
+
+static void pool_fini(struct pool *pool)
+{
+    if (pool->made) {
+        pool_lock(pool);
+        pool->stopping = true;
+        int rc = pthread_cond_broadcast(&pool->more);
+        ASSERT(rc == 0);
+        pool_unlock(pool);
+        for (unsigned i = 0; i < pool->n_threads; i++) {
+            rc = pthread_join(pool->threads[i], NULL);
+            ASSERT(rc == 0);
+        }
+        ASSERT(pool->first == NULL); /* R4 */
+        (void)pthread_cond_destroy(&pool->more);
+        (void)pthread_mutex_destroy(&pool->lock);
+    }
+    free(pool->threads);
+}
+
+enum err_code runner_new(const struct runner_options *options, struct runner **out, struct err *err)
+{
+    *out = NULL;
+    struct runner *runner = calloc(1, sizeof *runner);
+    if (runner == NULL)
+        return err_set(err, ERR_EXHAUSTED, "out of memory");
+    runner->clock = options->clock;
+    runner->log = options->log;
+    runner->wake = options->wake;
+    runner->wake_arg = options->wake_arg;
+    atomic_init(&runner->armed_ms, INT64_MAX);
+    atomic_init(&runner->scanned_ms, INT64_MIN / 2);
+    enum err_code code = ERR_OK;
+    runner->waits = waits_new();
+    if (runner->waits == NULL)
+        code = err_set(err, ERR_EXHAUSTED, "out of memory");
+    for (unsigned i = 0; i < STEP_POOLS && code == ERR_OK; i++)
+        code = pool_init(&runner->pool[i], runner, options->threads[i], options->queue_max[i], err);
+    if (code == ERR_OK)
+        *out = runner;
+    else
+        runner_free(runner);
+    return code;
+}
+
+void runner_free(struct runner *runner)
+{
+    if (runner == NULL)
+        return;
+    for (unsigned i = 0; i < STEP_POOLS; i++)
+        pool_fini(&runner->pool[i]);
+    waits_free(runner->waits);
+    free(runner);
+}

@@ -1,0 +1,250 @@
+#include "storage/backup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "storage/storage_int.h"
+
+enum { PATH_BYTES = 4096, MAP_LEAST = 1 << 20 };
+
+/* A copy in the making. */
+struct copy {
+    const char *to;
+    char part[PATH_BYTES]; /* data.mdb.part: no daemon opens that */
+    char whole[PATH_BYTES];
+    bool made_dir;
+};
+
+static enum err_code is_empty(const char *to, struct err *err)
+{
+    DIR *dir = opendir(to);
+    if (dir == NULL)
+        return storage__error(err, errno, to);
+    bool empty = true;
+    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        bool dots = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        empty = empty && dots;
+    }
+    (void)closedir(dir);
+    return empty ? ERR_OK : err_set(err, ERR_CONFLICT, "%s is not empty", to);
+}
+
+static enum err_code copy_init(struct copy *copy, const char *to, struct err *err)
+{
+    *copy = (struct copy){.to = to};
+    int a = snprintf(copy->part, sizeof copy->part, "%s/data.mdb.part", to);
+    int b = snprintf(copy->whole, sizeof copy->whole, "%s/data.mdb", to);
+    if (a < 0 || b < 0 || (size_t)a >= sizeof copy->part)
+        return err_set(err, ERR_INVALID, "the path of the copy is too long");
+    copy->made_dir = mkdir(to, 0700) == 0;
+    if (!copy->made_dir && errno != EEXIST)
+        return storage__error(err, errno, to);
+    return copy->made_dir ? ERR_OK : is_empty(to, err);
+}
+
+static void copy_undo(struct copy *copy)
+{
+    (void)unlink(copy->part);
+    if (copy->made_dir)
+        (void)rmdir(copy->to);
+}
+
+static int sync_dir(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    int rc = fsync(fd) != 0 ? errno : 0;
+    (void)close(fd);
+    return rc;
+}
+
+/* The directory's own name must last, too. */
+static int sync_parent(const char *path)
+{
+    char parent[PATH_BYTES + 4];
+    (void)snprintf(parent, sizeof parent, "%s/..", path);
+    return sync_dir(parent);
+}
+
+/* --- a file opened by its own name, for reading --- */
+
+struct tree {
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    int rc; /* MDB_NOTFOUND at the end */
+};
+
+static void tree_close(struct tree *tree)
+{
+    if (tree->cursor != NULL)
+        mdb_cursor_close(tree->cursor);
+    mdb_txn_abort(tree->txn);
+    if (tree->env != NULL)
+        mdb_env_close(tree->env);
+}
+
+static void tree_first(struct tree *tree, MDB_txn *txn)
+{
+    MDB_dbi dbi;
+    tree->rc = mdb_dbi_open(txn, NULL, 0, &dbi);
+    if (tree->rc == 0)
+        tree->rc = mdb_cursor_open(txn, dbi, &tree->cursor);
+    if (tree->rc == 0)
+        tree->rc = mdb_cursor_get(tree->cursor, &tree->key, &tree->value, MDB_FIRST);
+}
+
+static void tree_next(struct tree *tree)
+{
+    tree->rc = mdb_cursor_get(tree->cursor, &tree->key, &tree->value, MDB_NEXT);
+}
+
+/* The copy under its temporary name, which nobody else knows: no lock file is needed. */
+static void tree_open_part(struct tree *tree, const char *path)
+{
+    *tree = (struct tree){.env = NULL};
+    tree->rc = mdb_env_create(&tree->env);
+    if (tree->rc == 0)
+        tree->rc = mdb_env_set_mapsize(tree->env, MAP_LEAST); /* LMDB takes what the file needs */
+    if (tree->rc == 0)
+        tree->rc = mdb_env_open(tree->env, path, MDB_RDONLY | MDB_NOLOCK | MDB_NOSUBDIR, 0600);
+    if (tree->rc == 0)
+        tree->rc = mdb_txn_begin(tree->env, NULL, MDB_RDONLY, &tree->txn);
+    if (tree->rc == 0)
+        tree_first(tree, tree->txn);
+}
+
+/* Reads every row, and so every page, of the copy. */
+static enum err_code walk_copy(const char *path, struct err *err)
+{
+    struct tree tree;
+    enum err_code code = ERR_OK;
+    bool format = false;
+    tree_open_part(&tree, path);
+    while (tree.rc == 0 && code == ERR_OK) {
+        if (tree.key.mv_size < KEY_PREFIX || key_kind_name(key_kind(tree.key)) == NULL)
+            code = err_set(err, ERR_INTERNAL, "the copy %s has a row of no known kind", path);
+        else if (key_space(tree.key) == 0 && key_kind(tree.key) == KIND_FORMAT) {
+            format = true;
+            code = env__format_check(tree.value, path, err);
+        }
+        if (code == ERR_OK)
+            tree_next(&tree);
+    }
+    if (code == ERR_OK && tree.rc != MDB_NOTFOUND)
+        code = storage__error(err, tree.rc, path);
+    if (code == ERR_OK && !format)
+        code = err_set(err, ERR_INTERNAL, "the copy %s has no format row", path);
+    tree_close(&tree);
+    return code;
+}
+
+/* --- copying --- */
+
+static enum err_code write_part(const struct store *store, const struct copy *copy, struct err *err)
+{
+    int fd = open(copy->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return storage__error(err, errno, copy->part);
+    int rc = mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT);
+    if (rc == 0 && fsync(fd) != 0)
+        rc = errno;
+    if (close(fd) != 0 && rc == 0)
+        rc = errno;
+    return rc == 0 ? ERR_OK : storage__error(err, rc, copy->part);
+}
+
+static enum err_code give_name(const struct copy *copy, struct err *err)
+{
+    if (rename(copy->part, copy->whole) != 0)
+        return storage__error(err, errno, copy->whole);
+    int rc = sync_dir(copy->to);
+    if (rc == 0)
+        rc = sync_parent(copy->to);
+    return rc == 0 ? ERR_OK : storage__error(err, rc, copy->to);
+}
+
+enum err_code storage_backup(struct store *store, const char *to, struct err *err)
+{
+    struct copy copy;
+    enum err_code code = copy_init(&copy, to, err);
+    if (code != ERR_OK)
+        return code;
+    code = write_part(store, &copy, err);
+    if (code == ERR_OK)
+        code = walk_copy(copy.part, err);
+    if (code == ERR_OK)
+        code = give_name(&copy, err);
+    if (code != ERR_OK)
+        copy_undo(&copy);
+    return code;
+}
+
+/* --- restoring --- */
+
+static bool same_val(MDB_val a, MDB_val b)
+{
+    return a.mv_size == b.mv_size &&
+           (a.mv_size == 0 || memcmp(a.mv_data, b.mv_data, a.mv_size) == 0);
+}
+
+/* Both trees row by row. `ours` is a later snapshot than the one that was copied, but nobody writes
+ * to a backup. */
+static enum err_code compare(struct store_txn *txn, const char *path, struct err *err)
+{
+    struct tree copy, ours = {0};
+    enum err_code code = ERR_OK;
+    tree_open_part(&copy, path);
+    tree_first(&ours, txn->mdb);
+    while (copy.rc == 0 && ours.rc == 0) {
+        if (!same_val(copy.key, ours.key) || !same_val(copy.value, ours.value))
+            break;
+        tree_next(&copy);
+        tree_next(&ours);
+    }
+    if (copy.rc != MDB_NOTFOUND || ours.rc != MDB_NOTFOUND)
+        code = err_set(err, ERR_INTERNAL, "what was copied to %s differs from its source", path);
+    if (ours.cursor != NULL)
+        mdb_cursor_close(ours.cursor);
+    tree_close(&copy);
+    return code;
+}
+
+static enum err_code restore(struct store *store, const char *to, struct err *err)
+{
+    struct copy copy;
+    struct store_txn *txn = NULL;
+    enum err_code code = copy_init(&copy, to, err);
+    if (code != ERR_OK)
+        return code;
+    code = write_part(store, &copy, err);
+    if (code == ERR_OK)
+        code = store_begin(store, &txn, err);
+    if (code == ERR_OK)
+        code = compare(txn, copy.part, err);
+    store_end(txn);
+    if (code == ERR_OK)
+        code = give_name(&copy, err);
+    if (code != ERR_OK)
+        copy_undo(&copy);
+    return code;
+}
+
+enum err_code storage_restore(const char *from, const char *to, const struct log *log,
+                              const struct clock *clock, struct err *err)
+{
+    struct storage_options options = {.dir = from, .read_only = true};
+    struct store *store = NULL;
+    enum err_code code = storage_open(&options, log, clock, &store, err);
+    if (code == ERR_OK)
+        code = restore(store, to, err);
+    storage_close(store);
+    return code;
+}
