@@ -1,7 +1,7 @@
 /* What the record codecs share: head (LE64 seq, u8 format), signed integers, the end check.
  *
- * Decoding is total: any bytes give ERR_INTERNAL or a valid struct. Values that are used as an index
- * or as a bound later (enumerations, counts, dates) are checked here, once. */
+ * Decoding is total: any bytes give ERR_INTERNAL or a valid struct. Values that are used as an
+ * index or as a bound later (enumerations, counts, dates) are checked here, once. */
 #ifndef HM_CORE_GRAPH_RECORD_INT_H
 #define HM_CORE_GRAPH_RECORD_INT_H
 

@@ -14,13 +14,22 @@
 
 #include "core/batch.h"
 
-enum column { COLUMN_TURN, COLUMN_FACT, COLUMN_EPISODE, COLUMN_TOPIC, COLUMN_EPISODE_DOC,
-              COLUMN_TOPIC_DOC, COLUMNS };
+enum column {
+    COLUMN_TURN,
+    COLUMN_FACT,
+    COLUMN_EPISODE,
+    COLUMN_TOPIC,
+    COLUMN_EPISODE_DOC,
+    COLUMN_TOPIC_DOC,
+    COLUMNS
+};
 enum { COLUMN_ROWS = 32 };
 
-enum { TURN_ROW_DONE = 1,   /* its episode's facts are committed: no longer `recent` */
-       TURN_ROW_MORE = 2,   /* FACT_SOURCE rows name further facts of this turn */
-       TURN_ROW_LATER = 4 };/* not the first document of its turn */
+enum {
+    TURN_ROW_DONE = 1, /* its episode's facts are committed: no longer `recent` */
+    TURN_ROW_MORE = 2, /* FACT_SOURCE rows name further facts of this turn */
+    TURN_ROW_LATER = 4 /* not the first document of its turn */
+};
 
 /* Links are document + 1 within the session in arrival order, 0 none; boundary sets them when it
  * looks at the turn. Deleted turns are unlinked. */
@@ -29,34 +38,34 @@ struct turn_row {
     uint32_t session_no;
     uint32_t speaker_no;
     uint32_t prev, next;
-    uint32_t episode;      /* id; 0 while it rests in a buffer */
-    uint32_t fact_first;   /* facts made of this document: ids fact_first .. + fact_count - 1 */
-    uint16_t fact_count;   /* deleted ones among them are dead in the index */
+    uint32_t episode;    /* id; 0 while it rests in a buffer */
+    uint32_t fact_first; /* facts made of this document: ids fact_first .. + fact_count - 1 */
+    uint16_t fact_count; /* deleted ones among them are dead in the index */
     uint8_t flags;
-    uint8_t prior;         /* how much its facts state: sum over the distinct terms of its facts of
+    uint8_t prior; /* how much its facts state: sum over the distinct terms of its facts of
                               min(8, bytes of the term), facts that are questions half, speakers'
                               names not; at most 255. Set with TURN_ROW_DONE; recall/score.c */
     int64_t time_ms;
 };
 struct fact_row {
-    uint32_t turn_doc;     /* of its first living source */
-    uint32_t episode;      /* of that turn */
+    uint32_t turn_doc; /* of its first living source */
+    uint32_t episode;  /* of that turn */
     uint32_t speaker_no;
-    uint32_t flags;        /* 0; room */
+    uint32_t flags; /* 0; room */
     int64_t valid_from, valid_to;
 };
 struct episode_row {
     uint32_t doc;
     uint32_t session_no;
     uint32_t topics[2];
-    uint32_t first_doc;    /* turn layer */
-    uint32_t turns;        /* 0: the episode is gone */
+    uint32_t first_doc; /* turn layer */
+    uint32_t turns;     /* 0: the episode is gone */
     int64_t start_ms, end_ms;
 };
 struct topic_row {
     uint32_t doc;
     uint32_t chain;
-    uint32_t episodes;     /* 0: the topic is gone */
+    uint32_t episodes; /* 0: the topic is gone */
     uint32_t reserved;
     int64_t start_ms, end_ms;
 };

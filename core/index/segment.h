@@ -11,13 +11,14 @@
  *
  * On disk (value of KIND_SEGMENT, key b64 seq, b16 part), all little-endian:
  *    0  u8  format (1)
- *    1  u8  level in the low 4 bits: 0 made by a batch, 1 folded, 2 folded again; in the high 4 bits
- *           how often it was rewritten without its dead, modulo 16
+ *    1  u8  low 4 bits: level, 0 made by a batch, 1 folded, 2 folded again; high 4 bits: how often
+ *           it was rewritten without its dead, modulo 16
  *    2  u16 parts of this segment
  *    4  u32 terms in this part
  *    8  u32 documents in the segment that lived when it was made
  *   12  u32 x 4  base document number of each layer (holes for the writer's slots)
- *   28  u32 x 4  span of each layer: its documents are base .. base + span - 1, with gaps once folded
+ *   28  u32 x 4  span of each layer: its documents are base .. base + span - 1, with gaps once
+ *           folded
  *   44  u32 reserved, 0
  *   48  terms x u64: hash << 24 | offset of its postings from the end of this table; ascending
  *       postings: for each layer that has any, in order: varint(count << 2 | layer), then count
@@ -30,10 +31,11 @@
  * pages (DESIGN 9, traps), but for a single term whose postings alone are more: at 2 bytes each
  * more than 12,000 documents, and folds stay below FOLD_DOCS.
  *
- * Folding takes the oldest segments of a level first. So in key order come level 2, then 1, then 0,
- * spans of different segments do not overlap, and a fold's key, the lowest seq of what it replaces,
- * is never asked for again. What of this were broken would cost accounting, not answers: whether a
- * document lives is asked of LENGTH alone.
+ * A fold takes neighbours in key order, of one level, the oldest first; numbers are handed out in
+ * the order of seqs. So the small ones come last in key order, spans of different segments do not
+ * overlap, and a fold's key, the lowest seq of what it replaces, is never asked for again. If that
+ * were broken, choosing and counting would suffer, not answers: whether a document lives is asked
+ * of LENGTH alone.
  *
  * I1  terms ascend strictly within and across the parts of a segment.
  * I2  per term and layer documents ascend strictly; tf >= 1.
@@ -62,10 +64,10 @@ struct segment_doc {
 
 /* Adds to the batch: the segment, its LENGTH rows, and the counters DOCS_*, LENGTH_*,
  * SMALL_SEGMENTS. `base[layer]` is the first document number; where `slot[layer]` is not
- * SEGMENT_NO_SLOT the number is that slot's value + base instead, modulo 2^32 (facts, whose document
- * is id - 1: base UINT32_MAX). Documents of one layer are consecutive from 0. Without documents
- * nothing is written; documents without any term still make a segment, so that DEAD_DOCS is exact.
- * At most one call a batch: the segment's key is the batch's seq. */
+ * SEGMENT_NO_SLOT the number is that slot's value + base instead, modulo 2^32 (facts, whose
+ * document is id - 1: base UINT32_MAX). Documents of one layer are consecutive from 0. Without
+ * documents nothing is written; documents without any term still make a segment, so that DEAD_DOCS
+ * is exact. At most one call a batch: the segment's key is the batch's seq. */
 #define SEGMENT_NO_SLOT UINT32_MAX
 struct segment_bases {
     uint32_t base[LAYERS];
