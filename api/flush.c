@@ -3,6 +3,10 @@
  *   200 {closed, pending_turns, seq, job}   it was waited for and is done
  *   202 the same with closed 0              not waited for, or not done within timeout_ms
  *
+ * processed_seq speaks of turns: it may reach the flush's seq while one of several episodes is
+ * still to be closed. So the record decides, and flush_reply() waits for the next batch until it
+ * says so.
+ *
  * The idempotency row needs no payload: the seq in it names the job. */
 #include "api/handlers.h"
 
@@ -23,6 +27,7 @@ struct flush {
     struct param_set body;
     struct batch *batch;
     uint64_t seq;
+    int64_t until_ms; /* monotonic: when waiting ends */
 };
 
 static step_fn flush_build_step, flush_committed, flush_reply;
@@ -69,11 +74,12 @@ static enum err_code build(struct api_call *call, struct store_txn *txn, struct 
     return code;
 }
 
-static enum step_verdict settle(struct api_call *call, const struct flush *flush)
+static enum step_verdict settle(struct api_call *call, struct flush *flush)
 {
     if (param_at(call, TURNS_WAIT)->number == 0)
         return flush_reply(&call->step);
-    return handler_wait(call, flush->seq, param_at(call, TURNS_TIMEOUT_MS)->number, flush_reply);
+    flush->until_ms = handler_deadline_ms(call, param_at(call, TURNS_TIMEOUT_MS)->number);
+    return handler_wait(call, flush->seq, flush->until_ms, flush_reply);
 }
 
 static enum step_verdict flush_build_step(struct step *step)
@@ -105,7 +111,8 @@ static enum step_verdict flush_committed(struct step *step)
 }
 
 static enum err_code write_reply(struct api_call *call, struct store_txn *txn,
-                                 const struct flush *flush, bool *done, struct err *err)
+                                 const struct flush *flush, bool *done, uint64_t *seq,
+                                 struct err *err)
 {
     struct space_stat stat;
     struct job job;
@@ -115,6 +122,7 @@ static enum err_code write_reply(struct api_call *call, struct store_txn *txn,
     if (code != ERR_OK)
         return code;
     *done = job.state == JOB_COMPLETED;
+    *seq = stat.v[STAT_SEQ];
     struct json_out out = reply_json(call);
     out_object(&out, NULL);
     out_u64(&out, "closed", *done ? job.closed : 0);
@@ -122,22 +130,26 @@ static enum err_code write_reply(struct api_call *call, struct store_txn *txn,
     out_u64(&out, "seq", flush->seq);
     out_id(&out, "job", "job", flush->seq);
     out_end(&out);
-    handler_job_location(call, flush->seq);
     return ERR_OK;
 }
 
 static enum step_verdict flush_reply(struct step *step)
 {
     struct api_call *call = call_of(step);
-    bool waited = param_at(call, TURNS_WAIT)->number != 0;
+    const struct flush *flush = visit_of(call)->own;
+    bool waits = param_at(call, TURNS_WAIT)->number != 0;
     struct store_txn *txn = NULL;
     struct err err;
     bool done = false;
+    uint64_t seq = 0;
     enum err_code code = store_begin(handler_services(call)->store, &txn, &err);
     if (code == ERR_OK)
-        code = write_reply(call, txn, visit_of(call)->own, &done, &err);
+        code = write_reply(call, txn, flush, &done, &seq, &err);
     store_end(txn);
     if (code != ERR_OK)
         return handler_fail(call, &err);
-    return handler_finish(call, waited && done ? 200 : 202);
+    if (waits && !done && !step->timed_out)
+        return handler_wait(call, seq + 1, flush->until_ms, flush_reply);
+    handler_job_location(call, flush->seq);
+    return handler_finish(call, waits && done ? 200 : 202);
 }

@@ -97,13 +97,17 @@ enum err_code handler_wait_begin(struct api_call *call, struct err *err)
     return ERR_OK;
 }
 
-enum step_verdict handler_wait(struct api_call *call, uint64_t seq, uint64_t timeout_ms,
-                               step_fn *next)
+int64_t handler_deadline_ms(const struct api_call *call, uint64_t timeout_ms)
+{
+    return clock_mono_ms(handler_services(call)->clock) + (int64_t)timeout_ms;
+}
+
+enum step_verdict handler_wait(struct api_call *call, uint64_t seq, int64_t until_ms, step_fn *next)
 {
     struct step *step = &call->step;
     step->wait_space = visit_of(call)->space;
     step->wait_seq = seq;
-    step->wait_until_ms = clock_mono_ms(handler_services(call)->clock) + (int64_t)timeout_ms;
+    step->wait_until_ms = until_ms;
     step->timed_out = false;
     step->run = next;
     return STEP_WAIT;

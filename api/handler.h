@@ -70,8 +70,10 @@ bool handler_again(struct api_call *call);
 
 /* Takes a waiting place: ERR_EXHAUSTED when there is none. It is given back with the reply. */
 enum err_code handler_wait_begin(struct api_call *call, struct err *err) MUST_USE;
-/* Waits for processed_seq >= seq of the visit's space, `timeout_ms` from now. */
-enum step_verdict handler_wait(struct api_call *call, uint64_t seq, uint64_t timeout_ms,
+/* Monotonic ms, `timeout_ms` from now. */
+int64_t handler_deadline_ms(const struct api_call *call, uint64_t timeout_ms);
+/* Waits for processed_seq >= seq of the visit's space. */
+enum step_verdict handler_wait(struct api_call *call, uint64_t seq, int64_t until_ms,
                                step_fn *next);
 
 /* "fact_88" -> 88; what is no such id cannot exist: ERR_NOT_FOUND. */

@@ -182,9 +182,11 @@ enum err_code list_begin(struct list_page *page, struct api_call *call, char nou
 bool list_next(struct list_page *page, struct list_ids *ids, struct list_record *record,
                enum err_code *code, struct err *err)
 {
+    if (*code != ERR_OK) /* also before list_begin() has opened the reply */
+        return false;
     bool room = page->n < page->limit && page->scanned < LIST_SCAN &&
                 page->out.buf->len < LIST_BYTES && buf_ok(page->out.buf);
-    if (*code != ERR_OK || !room)
+    if (!room)
         return false;
     *code = next(ids, record, err);
     page->end = *code == ERR_OK && record->id == 0;

@@ -340,8 +340,13 @@ static enum err_code recall(struct api_call *call, struct store_txn *txn, bool b
     if (code != ERR_OK)
         return code;
     struct recall_query query = question(call, &settings);
-    code = recall_run(txn, visit_of(call)->space, &settings, &query, handler_services(call)->clock,
-                      call->arena, &reply, err);
+    struct recall_base base = {
+        .txn = txn,
+        .space = visit_of(call)->space,
+        .settings = &settings,
+        .clock = handler_services(call)->clock,
+    };
+    code = recall_run(&base, &query, call->arena, &reply, err);
     if (code != ERR_OK)
         return code;
     count_query(call, &reply, behind);
@@ -380,7 +385,9 @@ static enum step_verdict query_run(struct step *step)
         code = handler_wait_begin(call, &err);
     if (code != ERR_OK)
         return handler_fail(call, &err);
-    return wait ? handler_wait(call, param_at(call, QUERY_MIN_SEQ)->number,
-                               param_at(call, QUERY_WAIT_MS)->number, query_run)
-                : handler_finish(call, 200);
+    if (!wait)
+        return handler_finish(call, 200);
+    return handler_wait(call, param_at(call, QUERY_MIN_SEQ)->number,
+                        handler_deadline_ms(call, param_at(call, QUERY_WAIT_MS)->number),
+                        query_run);
 }

@@ -54,7 +54,8 @@ struct post {
     struct accept_plan plan;
     uint64_t seq;
     uint64_t pending;
-    bool has_job; /* the call (or the one it repeats) stored something */
+    bool has_job;  /* the call (or the one it repeats) stored something */
+    bool replayed; /* the reply comes from an idempotency row */
 };
 
 static step_fn post_build, post_committed, post_settle, post_woken;
@@ -163,6 +164,7 @@ static enum err_code replay(struct api_call *call, struct store_txn *txn, struct
     if (code == ERR_OK && (!unpack_done(&u) || n != post->body.n))
         code = err_set(err, ERR_INTERNAL, "a damaged idempotency row");
     post->has_job = plan->accepted != 0;
+    post->replayed = true;
     metrics_add(handler_services(call)->metrics, METRIC_IDEMPOTENT_REPLAYS, 1);
     reply_header(call, "Idempotent-Replayed", STR("true"));
     return code;
@@ -265,7 +267,6 @@ static enum step_verdict post_committed(struct step *step)
         }
     }
     post->pending = batch->stat.v[STAT_PENDING] + batch->stat.v[STAT_UNFINISHED];
-    count_stored(call, post);
     return post_settle(step);
 }
 
@@ -304,9 +305,13 @@ static enum step_verdict post_settle(struct step *step)
 {
     struct api_call *call = call_of(step);
     const struct post *post = visit_of(call)->own;
+    if (!post->replayed)
+        count_stored(call, post);
     if (param_at(call, TURNS_WAIT)->number == 0)
         return post_reply(call, post);
-    return handler_wait(call, post->seq, param_at(call, TURNS_TIMEOUT_MS)->number, post_woken);
+    return handler_wait(call, post->seq,
+                        handler_deadline_ms(call, param_at(call, TURNS_TIMEOUT_MS)->number),
+                        post_woken);
 }
 
 static enum step_verdict post_woken(struct step *step)

@@ -42,34 +42,36 @@ static enum err_code read_secret(struct config *config, const struct config_row 
     return ERR_OK;
 }
 
-enum err_code config__set(struct config *config, enum config_id id, bool by_file,
-                          enum config_source source, struct str name, struct str text,
-                          struct err *err)
+enum err_code config__set(struct config *config, const struct config_given *given, struct err *err)
 {
-    const struct config_row *row = &config__rows[id];
-    struct config_origin *origin = &config->origin[id];
-    if (origin->source == source && origin->by_file != by_file)
+    const struct config_row *row = &config__rows[given->id];
+    struct config_origin *origin = &config->origin[given->id];
+    if (origin->source == given->source && origin->by_file != given->by_file)
         return err_set_param(err, ERR_INVALID, row->key, "both %s and %s_file are given", row->key,
                              row->key);
-    struct str value = text;
+    struct str value = given->text;
     enum err_code code = ERR_OK;
-    if (by_file)
-        code = read_secret(config, row, str_copy(config->arena, text), &value, err);
+    if (given->by_file)
+        code = read_secret(config, row, str_copy(config->arena, given->text), &value, err);
     if (code == ERR_OK)
         code = config__parse(config, row, value, err);
     if (code != ERR_OK)
         return code;
-    *origin = (struct config_origin){.source = source, .by_file = by_file, .name = name};
+    *origin = (struct config_origin){
+        .source = given->source, .by_file = given->by_file, .name = given->name};
     if ((row->flags & CONFIG_SECRET) == 0)
-        origin->text = str_copy(config->arena, text);
+        origin->text = str_copy(config->arena, given->text);
     return ERR_OK;
 }
 
 static enum err_code set_defaults(struct config *config, struct err *err)
 {
     for (unsigned i = 0; i < CONFIG_COUNT; i++) {
-        enum err_code code = config__set(config, (enum config_id)i, false, SOURCE_DEFAULT,
-                                         STR("default"), str_of(config__rows[i].fallback), err);
+        struct config_given given = {.id = (enum config_id)i,
+                                     .source = SOURCE_DEFAULT,
+                                     .name = STR("default"),
+                                     .text = str_of(config__rows[i].fallback)};
+        enum err_code code = config__set(config, &given, err);
         if (code != ERR_OK)
             return code;
     }
@@ -82,7 +84,6 @@ static enum err_code set_defaults(struct config *config, struct err *err)
 struct flag {
     struct str name;
     struct str value;
-    enum config_source source;
 };
 
 static struct config_option *option_find(struct config_input *in, struct str name)
@@ -117,14 +118,17 @@ static enum err_code unknown_flag(const struct config_input *in, struct str name
 /* Dashes to underscores; the empty string when it is no key's spelling. */
 static struct str flag_key(struct config *config, struct str name)
 {
-    struct str key = str_copy(config->arena, name);
-    char *at = (char *)(uintptr_t)key.at; /* our own copy */
-    for (size_t i = 0; at != NULL && i < key.len; i++) {
-        if (at[i] == '_')
+    char *at = arena_alloc(config->arena, name.len);
+    if (at == NULL)
+        return STR("");
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.at[i] == '_')
             return STR("");
-        at[i] = at[i] == '-' ? '_' : at[i];
+        at[i] = '_';
+        if (name.at[i] != '-')
+            at[i] = name.at[i];
     }
-    return key;
+    return (struct str){at, name.len};
 }
 
 static bool is_bool_word(const char *word)
@@ -147,41 +151,49 @@ static enum err_code need_value(struct flag *flag, char ***next, struct err *err
     return ERR_OK;
 }
 
-static enum err_code take_option(struct config_option *option, struct flag *flag, char ***next,
+static enum err_code take_option(struct config_option *option, const struct flag *flag,
                                  struct err *err)
 {
-    if (option->has_value) {
-        enum err_code code = need_value(flag, next, err);
-        option->value = flag->value;
-        return code;
-    }
-    if (flag->value.at != NULL)
+    if (!option->has_value && flag->value.at != NULL)
         return err_set(err, ERR_INVALID, "--%s takes no value", option->name);
-    option->value = STR("");
+    option->value = option->has_value ? flag->value : STR("");
     return ERR_OK;
 }
 
-static enum err_code take_parameter(struct config_input *in, struct config *config,
-                                    struct flag *flag, char ***next, struct err *err)
+static enum err_code take_parameter(struct config *config, struct config_given given,
+                                    const struct flag *flag, struct err *err)
 {
-    enum config_id id = 0;
-    bool by_file = false;
-    if (!config__find(flag_key(config, flag->name), &id, &by_file))
-        return unknown_flag(in, flag->name, err);
-    enum err_code code = ERR_OK;
-    /* A bare switch means true, unless a truth value follows it. */
-    if (config__rows[id].type == TYPE_BOOL && flag->value.at == NULL && !is_bool_word(**next))
-        flag->value = STR("true");
-    else
-        code = need_value(flag, next, err);
-    if (code != ERR_OK)
-        return code;
-    struct str shown = str_printf(config->arena, "--%.*s", STR_FMT(flag->name));
-    return config__set(config, id, by_file, SOURCE_FLAG, shown, flag->value, err);
+    given.source = SOURCE_FLAG;
+    given.name = str_printf(config->arena, "--%.*s", STR_FMT(flag->name));
+    given.text = flag->value.at != NULL ? flag->value : STR("true");
+    return config__set(config, &given, err);
 }
 
 /* The command line is walked twice: for --config, whose values flags outrank, and for all. */
 enum pass { PASS_CONFIG, PASS_ALL };
+
+/* A flag that is neither --help nor --config. In the first pass its value is only stepped over. */
+static enum err_code take_other(struct config_input *in, struct config *config, enum pass pass,
+                                struct flag *flag, char ***next, struct err *err)
+{
+    struct config_given given = {.id = CONFIG_COUNT};
+    struct config_option *option = option_find(in, flag->name);
+    enum err_code code = ERR_OK;
+    bool is_known =
+        option != NULL || config__find(flag_key(config, flag->name), &given.id, &given.by_file);
+    if (!is_known)
+        return pass == PASS_CONFIG ? ERR_OK : unknown_flag(in, flag->name, err);
+    /* A bare switch means true, unless a truth value follows it. */
+    bool is_bare = option != NULL ? !option->has_value
+                                  : config__rows[given.id].type == TYPE_BOOL &&
+                                        flag->value.at == NULL && !is_bool_word(**next);
+    if (!is_bare)
+        code = need_value(flag, next, err);
+    if (code != ERR_OK || pass == PASS_CONFIG)
+        return code;
+    return option != NULL ? take_option(option, flag, err)
+                          : take_parameter(config, given, flag, err);
+}
 
 static enum err_code take_flag(struct config_input *in, struct config *config, enum pass pass,
                                char ***next, struct str *ini, struct err *err)
@@ -196,17 +208,11 @@ static enum err_code take_flag(struct config_input *in, struct config *config, e
         in->help = true;
         return ERR_OK;
     }
-    if (str_eq(flag.name, STR("config"))) {
-        enum err_code code = need_value(&flag, next, err);
-        *ini = flag.value;
-        return code;
-    }
-    if (pass == PASS_CONFIG)
-        return ERR_OK;
-    struct config_option *option = option_find(in, flag.name);
-    if (option != NULL)
-        return take_option(option, &flag, next, err);
-    return take_parameter(in, config, &flag, next, err);
+    if (!str_eq(flag.name, STR("config")))
+        return take_other(in, config, pass, &flag, next, err);
+    enum err_code code = need_value(&flag, next, err);
+    *ini = flag.value;
+    return code;
 }
 
 static enum err_code take_operand(struct config_input *in, char *word, struct err *err)
@@ -265,8 +271,9 @@ static enum err_code take_variable(struct config *config, struct str name, struc
                        str_eq(name, str_of(config__env_name(row->key, "_file").text));
         if ((is_plain || by_file) && value.len == 0)
             return ERR_OK;
+        struct config_given given = {(enum config_id)i, by_file, SOURCE_ENV, shown, value};
         if (is_plain || by_file)
-            return config__set(config, (enum config_id)i, by_file, SOURCE_ENV, shown, value, err);
+            return config__set(config, &given, err);
     }
     static const char *const more[] = {"HYPERMEM_CONFIG", NULL};
     struct config_name near = config__nearest_key(shown.at, config__env_name, more);
@@ -291,11 +298,12 @@ static enum err_code read_environment(struct config *config, char **env, struct 
 
 static enum err_code read_sources(struct config_input *in, struct config *config, struct err *err)
 {
+    static const struct config_given never = {
+        CONFIG_COLOR, false, SOURCE_NO_COLOR, {"NO_COLOR", 8}, {"never", 5}};
     struct str ini = env_find(in->env, "HYPERMEM_CONFIG");
     enum err_code code = set_defaults(config, err);
     if (code == ERR_OK && env_find(in->env, "NO_COLOR").at != NULL)
-        code = config__set(config, CONFIG_COLOR, false, SOURCE_NO_COLOR, STR("NO_COLOR"),
-                           STR("never"), err);
+        code = config__set(config, &never, err);
     if (code == ERR_OK)
         code = walk(in, config, PASS_CONFIG, &ini, err);
     if (code != ERR_OK || in->help)

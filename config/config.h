@@ -34,7 +34,7 @@ struct config_address {
 
 enum { CONFIG_HOSTS_MAX = 64 };
 struct config_names {
-    struct str *at; /* lower case; at most CONFIG_HOSTS_MAX */
+    struct str *at; /* lower case, without brackets; at most CONFIG_HOSTS_MAX */
     unsigned n;
 };
 

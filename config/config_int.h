@@ -40,11 +40,18 @@ extern const struct config_row config__rows[CONFIG_COUNT];
 enum err_code config__parse(struct config *config, const struct config_row *row, struct str text,
                             struct err *err) MUST_USE;
 
-/* One value from one source. `key` may be a secret's KEY_file; false: no such key. */
-bool config__find(struct str key, enum config_id *id, bool *by_file);
-enum err_code config__set(struct config *config, enum config_id id, bool by_file,
-                          enum config_source source, struct str name, struct str text,
+/* One value from one source. `by_file`: a secret's KEY_file, `text` is a path. */
+struct config_given {
+    enum config_id id;
+    bool by_file;
+    enum config_source source;
+    struct str name; /* the flag, the variable, or the ini file's path */
+    struct str text;
+};
+enum err_code config__set(struct config *config, const struct config_given *given,
                           struct err *err) MUST_USE;
+/* False: there is no such key. */
+bool config__find(struct str key, enum config_id *id, bool *by_file);
 
 enum err_code config__read_ini(struct config *config, struct str path, struct err *err) MUST_USE;
 /* A whole file of at most `max` bytes into the arena. */

@@ -66,21 +66,20 @@ static enum err_code check_text(struct str path, struct str text, struct err *er
 static enum err_code take(struct reading *r, const char *section, const char *name,
                           const char *value)
 {
-    enum config_id id = 0;
-    bool by_file = false;
-    if (!config__find(str_of(name), &id, &by_file)) {
+    struct config_given given = {.source = SOURCE_FILE, .name = r->path, .text = str_of(value)};
+    if (!config__find(str_of(name), &given.id, &given.by_file)) {
         struct config_name near = config__nearest_key(name, NULL, NULL);
         return err_set_param(r->err, ERR_INVALID, name, "unknown key %.64s; did you mean %s?", name,
                              near.text);
     }
-    const struct config_row *row = &config__rows[id];
+    const struct config_row *row = &config__rows[given.id];
     if (section[0] != '\0' && strcmp(section, row->group) != 0)
         return err_set_param(r->err, ERR_INVALID, name, "%s stands in [%.64s] but belongs to [%s]",
                              name, section, row->group);
-    if (r->seen[id])
+    if (r->seen[given.id])
         return err_set_param(r->err, ERR_INVALID, name, "%s is given twice", name);
-    r->seen[id] = true;
-    return config__set(r->config, id, by_file, SOURCE_FILE, r->path, str_of(value), r->err);
+    r->seen[given.id] = true;
+    return config__set(r->config, &given, r->err);
 }
 
 static int on_value(void *user, const char *section, const char *name, const char *value)

@@ -43,7 +43,8 @@ enum config_flag {
       "Key that clients send as Authorization: Bearer KEY. Empty: none is asked for, which is "    \
       "allowed on loopback only. A command line is visible to other users: use the file form")     \
     X(ALLOWED_HOSTS, allowed_hosts, NAMES, access.allowed_hosts, "", 0, 0, "", "access", 0,        \
-      "Further names allowed in a Host header when there is no key, comma-separated")              \
+      "Further names allowed in a Host header when there is no key, without port, "                \
+      "comma-separated")                                                                           \
     X(DATA_DIR, data_dir, PATH, storage.data_dir, "hypermem-data", 0, 0, "", "storage", 0,         \
       "Directory of the data; made when it is not there")                                          \
     X(MAP_SIZE, map_size_gib, UINT, storage.map_size_gib, "1024", 1, 131072, "GiB", "storage", 0,  \

@@ -123,21 +123,26 @@ static bool parse_address(struct config *config, const struct config_row *row, s
     return true;
 }
 
+/* A name or an IPv4 address, or an IPv6 address in brackets; never with a port. */
 static bool is_host_name(struct str name)
 {
+    if (name.len > 2 && name.at[0] == '[' && name.at[name.len - 1] == ']')
+        return is_ipv6_like(str_part(name, 1, name.len - 1));
     for (size_t i = 0; i < name.len; i++) {
         unsigned char c = (unsigned char)name.at[i];
-        if (!isalnum(c) && c != '.' && c != '-' && c != '_' && c != ':' && c != '[' && c != ']')
+        if (!isalnum(c) && c != '.' && c != '-' && c != '_')
             return false;
     }
     return name.len != 0 && name.len <= 253;
 }
 
-static void lower(struct str text)
+/* .at is NULL when memory is short. */
+static struct str lower(struct arena *arena, struct str text)
 {
-    char *at = (char *)(uintptr_t)text.at; /* our own copy */
-    for (size_t i = 0; i < text.len; i++)
-        at[i] = (char)tolower((unsigned char)at[i]);
+    char *at = arena_alloc(arena, text.len);
+    for (size_t i = 0; at != NULL && i < text.len; i++)
+        at[i] = (char)tolower((unsigned char)text.at[i]);
+    return (struct str){at, text.len};
 }
 
 static bool parse_names(struct config *config, const struct config_row *row, struct str text,
@@ -157,10 +162,11 @@ static bool parse_names(struct config *config, const struct config_row *row, str
         struct str name = str_trim(str_part(text, 0, comma));
         if (!is_host_name(name))
             return false;
-        name = str_copy(config->arena, name);
+        if (name.at[0] == '[')
+            name = str_part(name, 1, name.len - 1);
+        name = lower(config->arena, name);
         if (name.at == NULL)
             return false;
-        lower(name);
         names.at[names.n++] = name;
         text = str_part(text, comma + 1, text.len);
     }
@@ -209,7 +215,7 @@ static const struct {
     [TYPE_UINT] = {parse_uint, NULL},
     [TYPE_BOOL] = {parse_bool, "true or false"},
     [TYPE_ADDRESS] = {parse_address, "ADDRESS:PORT, such as 127.0.0.1:7070 or [::1]:7070"},
-    [TYPE_NAMES] = {parse_names, "at most 64 host names, comma-separated"},
+    [TYPE_NAMES] = {parse_names, "at most 64 host names without ports, comma-separated"},
     [TYPE_LEVEL] = {parse_level, "error, warn, info or debug"},
     [TYPE_FORMAT] = {parse_format, "text or json"},
     [TYPE_COLOR] = {parse_color, "auto, always or never"},

@@ -102,6 +102,7 @@ struct batch_slot {
     uint32_t value; /* the writer's answer, valid in `done` */
 };
 
+/* FIX_ROW: the operation's first row becomes slot + add; `row` and `offset` as given are ignored */
 enum batch_place { FIX_KEY, FIX_VALUE, FIX_ROW };
 #define SLOT_SEQ UINT32_MAX /* fixes the batch's seq, 8 bytes */
 
@@ -156,6 +157,8 @@ struct batch {
     store_done_fn *done;
     void *done_arg;
     enum err_code outcome;
+    uint64_t applied_to;       /* the space's id; `space` has it too once it is committed */
+    const struct err *refusal; /* why, when outcome is not ERR_OK; dies after `done` */
 };
 
 enum { FOLD_SEGMENTS = 32 };

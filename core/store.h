@@ -138,6 +138,19 @@ enum err_code store_space_find(struct store_txn *txn, struct str name, uint64_t 
 enum err_code store_stat(struct store_txn *txn, uint64_t space, struct space_stat *stat,
                          struct err *err) MUST_USE;
 
+/* Living spaces in name order whose name starts with `prefix` and is greater than `after` (absent:
+ * from the first): at most `max` of them, *n written. Names borrow. */
+struct store_space {
+    struct str name;
+    uint64_t id;
+};
+enum err_code store_spaces_list(struct store_txn *txn, struct str prefix, struct str after,
+                                struct store_space *spaces, size_t max, size_t *n,
+                                struct err *err) MUST_USE;
+/* Estimate, from samples of each kind's rows, of the bytes that a space takes; ~0.2 ms. */
+enum err_code store_space_bytes(struct store_txn *txn, uint64_t space, uint64_t *bytes,
+                                struct err *err) MUST_USE;
+
 struct store_item {
     struct str key; /* the rest, without space and kind; .at NULL: past the end */
     struct str value;

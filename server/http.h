@@ -19,7 +19,9 @@
  *   LINGER   refused early; upload is read away  LINGER_MS: close
  *   SURPLUS  over the limit, to be refused       SURPLUS_MS: close
  *
- * MHD's own time-outs are off: they begin anew with every byte.
+ * MHD's own time-outs are off: they begin anew with every byte. Once a second, while there are any,
+ * connections in RECEIVE and WORK are looked at for clients that have left: an unfinished request
+ * goes, a wait ends early (its reply goes out: who only ended his direction may still read it).
  *
  * A reply before the body has been read. MHD would close and the kernel would reset the connection
  * under a client that is still sending, which then never sees the reply. So we write it to the
@@ -60,7 +62,7 @@ struct http_options {
 };
 
 /* Binds and listens; requests are taken once the loop runs. */
-enum err_code http_open(uv_loop_t *loop, const struct http_options *options, struct http **http,
+enum err_code http_open(uv_loop_t *loop, const struct http_options *options, struct http **out,
                         struct err *err) MUST_USE;
 const char *http_url(const struct http *http);
 

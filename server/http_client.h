@@ -12,7 +12,7 @@
 struct http_client;
 
 /* `url`: scheme, host and port, perhaps a path before ours. `key` may be empty. */
-enum err_code http_client_new(struct str url, struct str key, struct http_client **client,
+enum err_code http_client_new(struct str url, struct str key, struct http_client **out,
                               struct err *err) MUST_USE;
 void http_client_free(struct http_client *client); /* NULL is fine */
 
@@ -25,7 +25,7 @@ struct http_exchange {
     int status;             /* out */
     unsigned retry_after_s; /* out; 0: not told */
 };
-enum err_code http_client_call(struct http_client *client, struct http_exchange *exchange,
+enum err_code http_client_call(struct http_client *client, struct http_exchange *x,
                                struct err *err) MUST_USE;
 
 /* As one path segment or query value; .at NULL when memory is short. */

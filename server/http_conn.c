@@ -55,10 +55,15 @@ void http__shut(struct http_conn *conn)
     (void)shutdown(conn->fd, SHUT_RDWR);
 }
 
-void http__shut_if_left(struct http_conn *conn)
+static bool has_left(const struct http_conn *conn)
 {
     char byte;
-    if (!conn->shut && recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+    return recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+void http__shut_if_left(struct http_conn *conn)
+{
+    if (!conn->shut && has_left(conn))
         http__shut(conn);
 }
 
@@ -212,16 +217,28 @@ static int64_t sweep_list(struct http *http, struct phase_list *list, int64_t no
     return conn == NULL ? INT64_MAX : conn->since_ms + list->limit_ms;
 }
 
-/* Requests that are not all here, and never will be. */
+/* A client that only ended its direction still gets its reply, if an early one. */
+static void end_wait_if_left(struct http *http, struct http_conn *conn)
+{
+    if (conn->left || !has_left(conn))
+        return;
+    conn->left = true;
+    runner_end_wait(http->options.runner, &conn->request->call->step);
+}
+
+/* Requests that will never be all here, and waits that nobody listens to. */
 static int64_t look_who_left(struct http *http, int64_t now)
 {
-    struct http_conn *conn = http->phase[PHASE_RECEIVE].first;
-    if (conn == NULL)
+    struct http_conn *receiving = http->phase[PHASE_RECEIVE].first;
+    struct http_conn *working = http->phase[PHASE_WORK].first;
+    if (receiving == NULL && working == NULL)
         return INT64_MAX;
     if (http->looked_ms + LOOK_MS <= now) {
         http->looked_ms = now;
-        for (; conn != NULL; conn = conn->next)
-            http__shut_if_left(conn);
+        for (; receiving != NULL; receiving = receiving->next)
+            http__shut_if_left(receiving);
+        for (; working != NULL; working = working->next)
+            end_wait_if_left(http, working);
     }
     return http->looked_ms + LOOK_MS;
 }

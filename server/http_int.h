@@ -42,6 +42,7 @@ struct http_conn {
     struct http_conn *prev, *next;
     struct http_request *request; /* NULL between requests */
     bool surplus;
+    bool left; /* the client ended its direction while a worker had the request */
     bool shut; /* we have shut the descriptor */
 };
 

@@ -17,12 +17,11 @@ static void add_header(struct MHD_Response *response, struct api_call *call, con
 
 static struct MHD_Response *make_response(struct api_call *call)
 {
-    static char nothing[1];
     size_t len = 0;
     char *body = buf_take_heap(&call->reply.body, &len);
     struct MHD_Response *response =
         body != NULL ? MHD_create_response_from_buffer(len, body, MHD_RESPMEM_MUST_FREE)
-                     : MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
+                     : MHD_create_response_empty(MHD_RF_NONE);
     if (response == NULL) {
         free(body);
         return NULL;

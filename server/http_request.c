@@ -155,6 +155,7 @@ static enum MHD_Result start(struct http_request *r)
     return http__queue(r);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the signature is libmicrohttpd's */
 enum MHD_Result http__on_request(void *cls, struct MHD_Connection *mhd, const char *url,
                                  const char *method, const char *version, const char *data,
                                  size_t *size, void **context)

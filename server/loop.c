@@ -213,9 +213,10 @@ void loop_free(struct loop *loop)
 {
     if (loop == NULL)
         return;
-    uv_handle_t *handles[] = {(uv_handle_t *)&loop->on_term, (uv_handle_t *)&loop->on_int};
-    for (unsigned i = 0; i < loop->signals; i++)
-        uv_close(handles[i], NULL);
+    if (loop->signals > 0)
+        uv_close((uv_handle_t *)&loop->on_term, NULL);
+    if (loop->signals > 1)
+        uv_close((uv_handle_t *)&loop->on_int, NULL);
     if (loop->tick.loop != NULL) {
         uv_close((uv_handle_t *)&loop->tick, NULL);
         uv_close((uv_handle_t *)&loop->stop_look, NULL);

@@ -33,7 +33,7 @@ struct loop_parts {
     int64_t stop_deadline_ms; /* of the whole stop */
 };
 
-enum err_code loop_new(struct loop **loop, struct err *err) MUST_USE;
+enum err_code loop_new(struct loop **out, struct err *err) MUST_USE;
 uv_loop_t *loop_uv(struct loop *loop);
 /* runner_wake_fn; arg is the loop. From any thread. */
 void loop_wake(void *arg);

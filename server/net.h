@@ -9,7 +9,7 @@
 enum { NET_URL_MAX = 80 };
 
 /* A bound, listening, non-blocking socket; `url` becomes http://ADDRESS:PORT with the real port. */
-enum err_code net_listen(const struct config_address *address, int *fd, char url[NET_URL_MAX],
+enum err_code net_listen(const struct config_address *address, int *out, char url[NET_URL_MAX],
                          struct err *err) MUST_USE;
 /* Where a client on this machine reaches that address: the loopback for 0.0.0.0 and [::]. */
 void net_local_url(const struct config_address *address, char url[NET_URL_MAX]);

@@ -313,6 +313,12 @@ void runner_bind(struct runner *runner, const struct services *services)
     store_watch(services->store, runner_watch, runner);
 }
 
+void runner_end_wait(struct runner *runner, struct step *step)
+{
+    if (waits_take(runner->waits, step))
+        queue(runner, step);
+}
+
 void runner_end_waits(struct runner *runner)
 {
     atomic_store_explicit(&runner->ending, true, memory_order_relaxed);

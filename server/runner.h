@@ -48,7 +48,7 @@ struct runner_options {
 };
 
 /* Workers start at once; services come with runner_bind(), before the first step. */
-enum err_code runner_new(const struct runner_options *options, struct runner **runner,
+enum err_code runner_new(const struct runner_options *options, struct runner **out,
                          struct err *err) MUST_USE;
 /* Makes the runner the store's watcher. `services` is borrowed until runner_free(). */
 void runner_bind(struct runner *runner, const struct services *services);
@@ -64,6 +64,8 @@ void runner_watch(const struct store_change *change, void *arg);
 int64_t runner_next_ms(struct runner *runner);
 void runner_tick(struct runner *runner);
 
+/* Ends the step's wait as timed out, if it waits; the step must be alive. */
+void runner_end_wait(struct runner *runner, struct step *step);
 /* Ends every wait, present and future, as timed out, and scans for due work no more. */
 void runner_end_waits(struct runner *runner);
 unsigned runner_queued(struct runner *runner, enum step_pool pool);

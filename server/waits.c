@@ -136,6 +136,22 @@ struct step *waits_expire(struct waits *waits, int64_t now_ms)
     return taken;
 }
 
+static bool is_same(const struct step *step, const void *arg)
+{
+    return step == arg;
+}
+
+bool waits_take(struct waits *waits, const struct step *step)
+{
+    struct step *taken = NULL;
+    lock(waits);
+    /* Its space can't be asked for the bucket: it may be running on a worker. */
+    for (unsigned i = 0; i < BUCKETS && taken == NULL; i++)
+        take(waits, &waits->bucket[i], is_same, step, true, &taken);
+    unlock(waits);
+    return taken != NULL;
+}
+
 struct step *waits_end(struct waits *waits)
 {
     int64_t forever = INT64_MAX;

@@ -2,9 +2,10 @@
  *
  *   bucket[hash(space)] -> step -> step -> …   linked by step->next, no memory of their own
  *
- * A waiting step ends here in one of three ways: waits_tell() says that its space's processed_seq
- * has reached wait_seq or that the space is gone, waits_expire() that its time is over, or
- * waits_end() that the daemon stops; in the last two timed_out is set. Whoever takes a step out
+ * A waiting step ends here in one of four ways: waits_tell() says that its space's processed_seq
+ * has reached wait_seq or that the space is gone, waits_expire() that its time is over, waits_take()
+ * that nobody listens any more, or waits_end() that the daemon stops; in the last three timed_out
+ * is set. Whoever takes a step out
  * hands it on, and nobody touches it afterwards.
  *
  * I1  a step is in at most one bucket, and that is its space's.
@@ -27,6 +28,8 @@ bool waits_add(struct waits *waits, struct step *step);
 /* Those below return a list linked by step->next, in no order; NULL when there are none. */
 struct step *waits_tell(struct waits *waits, uint64_t space, uint64_t processed_seq, bool dropped);
 struct step *waits_expire(struct waits *waits, int64_t now_ms);
+/* Takes one out as timed out; false when it does not wait. `step` is only compared. */
+bool waits_take(struct waits *waits, const struct step *step);
 /* All of them, and every later one at once. */
 struct step *waits_end(struct waits *waits);
 

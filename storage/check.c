@@ -155,14 +155,12 @@ static enum err_code turn_page(struct store *store, struct name_page *page, stru
         code =
             store_spaces_list(txn, STR(""), page->after, page->spaces, NAMES_A_PAGE, &page->n, err);
     for (size_t i = 0; code == ERR_OK && i < page->n; i++) {
-        page->spaces[i].name = str_copy(page->arena, page->spaces[i].name);
-        if (page->spaces[i].name.at == NULL)
-            code = err_set(err, ERR_EXHAUSTED, "out of memory");
-    }
-    if (code == ERR_OK && page->n != 0) {
-        struct str name = page->spaces[page->n - 1].name;
+        struct str name = page->spaces[i].name;
         memcpy(page->last, name.at, name.len);
         page->after = (struct str){page->last, name.len};
+        page->spaces[i].name = str_copy(page->arena, name);
+        if (page->spaces[i].name.at == NULL)
+            code = err_set(err, ERR_EXHAUSTED, "out of memory");
     }
     store_end(txn);
     return code;

@@ -3,8 +3,8 @@
  *
  * Each node is named by the hash of its content, the nodes it points to by their hashes, so the
  * order is bottom up: turns, facts (by their sources), episodes (turns and facts), topics
- * (episodes). A node's postings are part of it: their hashes are summed, since segments hold them in
- * any order. The hashes of a kind are sorted and folded. */
+ * (episodes). A node's postings are part of it: their hashes are summed, since segments hold them
+ * in any order. The hashes of a kind are sorted and folded. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
 /* A group: the batches of one write transaction, and what the writer knows of their spaces.
  *
- * Counters of each space are read once a group, kept here while its batches apply, and written once
- * at the end, with the DUE row when that moved. So ten batches of one space cost one STAT row.
+ * Counters of each space are read once a group, kept here while its batches apply, and written
+ * once at the end, with the DUE row when that moved: ten batches of one space cost one STAT row.
  *
  *   G1  a space is in the table at most once; `index` finds it by id.
- *   G2  what a refused batch would have changed never reaches the table or the tree: everything that
- *       can refuse is decided on a copy of the counters before the first write.
+ *   G2  what a refused batch would have changed never reaches the table or the tree: everything
+ *       that can refuse is decided on a copy of the counters before the first write.
  *
  * Only the writer thread comes here. */
 #ifndef HM_STORAGE_GROUP_H

@@ -61,7 +61,9 @@ struct unpack {
 
 static inline struct unpack unpack_of(struct str s)
 {
-    return (struct unpack){(const uint8_t *)s.at, (const uint8_t *)s.at + s.len, s.at == NULL};
+    if (s.at == NULL)
+        return (struct unpack){.bad = true};
+    return (struct unpack){.at = (const uint8_t *)s.at, .end = (const uint8_t *)s.at + s.len};
 }
 uint8_t unpack_u8(struct unpack *u);
 uint16_t unpack_u16(struct unpack *u);

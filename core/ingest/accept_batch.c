@@ -80,7 +80,8 @@ static enum err_code index_part(struct maker *maker, struct str part, const stru
     if (rc == ERR_OK)
         rc = term_bag_of(maker->scratch, &tokens, 1, bag, err);
     if (rc == ERR_OK)
-        rc = date_terms_add(maker->scratch, part, mentions, n, &day, bag, err);
+        rc =
+            date_terms_add(maker->scratch, &(struct dated_text){part, mentions, n, &day}, bag, err);
     return rc;
 }
 

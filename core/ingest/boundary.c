@@ -7,8 +7,8 @@
 enum {
     STATE_VERSION = 1,
     TERM_BYTES = 5,
-    OPENER_TURNS = 3,  /* turns that an episode has before an opening ends it */
-    DIP_TURNS = 4,     /* the same for a dip */
+    OPENER_TURNS = 3, /* turns that an episode has before an opening ends it */
+    DIP_TURNS = 4,    /* the same for a dip */
     DIP_SLACK = 3,
     DIP_SCALE = 6,
     DIP_LOOK = 2, /* the gaps behind that must not be better */
@@ -17,7 +17,8 @@ enum {
     PRIOR_GAPS = 10,
 };
 #define PRIOR_COHESION 0.15
-_Static_assert(DIP_LOOK + BOUNDARY_BEHIND - 1 <= BOUNDARY_AHEAD, "a dip sees no turn that may lack");
+_Static_assert(DIP_LOOK + BOUNDARY_BEHIND - 1 <= BOUNDARY_AHEAD,
+               "a dip sees no turn that may lack");
 
 void boundary_start(struct boundary *b)
 {
@@ -99,8 +100,7 @@ enum err_code boundary_decode(const struct buffer *buffer, struct arena *arena, 
             return rc;
     }
     if (!unpack_done(&u) || !is_sound(b, buffer))
-        return err_set(err, ERR_INTERNAL, "the state of session %u is damaged",
-                       buffer->session_no);
+        return err_set(err, ERR_INTERNAL, "the state of session %u is damaged", buffer->session_no);
     return ERR_OK;
 }
 
@@ -252,8 +252,7 @@ static double urge(const struct boundary *b, const struct buffer *buffer, uint32
                    double mean)
 {
     unsigned flags = turn_at(b, buffer, j)->flags;
-    if ((flags & BOUNDARY_MACHINE) != 0 ||
-        (turn_at(b, buffer, j - 1)->flags & CUE_QUESTION) != 0)
+    if ((flags & BOUNDARY_MACHINE) != 0 || (turn_at(b, buffer, j - 1)->flags & CUE_QUESTION) != 0)
         return -HUGE_VAL;
     int turns = (int)n - DIP_SLACK;
     if ((flags & CUE_CHANGE) != 0)
@@ -308,8 +307,7 @@ uint32_t boundary_cut(struct boundary *b, const struct buffer *buffer, bool clos
     }
     trim(b, buffer->turns);
     /* The gap before whatever comes next is a cut already. */
-    bool full =
-        buffer->turns >= LIMIT_EPISODE_TURNS || buffer->tokens >= LIMIT_EPISODE_TOKENS;
+    bool full = buffer->turns >= LIMIT_EPISODE_TURNS || buffer->tokens >= LIMIT_EPISODE_TOKENS;
     return b->next == buffer->turns && full ? buffer->turns : 0;
 }
 
@@ -323,8 +321,8 @@ void boundary_replay(struct boundary *b, struct buffer *buffer, const struct bou
 {
     boundary_append(b, buffer, turn);
     while (b->next < buffer->turns) {
-        bool dip = b->next >= DIP_TURNS &&
-                   (turn_at(b, buffer, b->next)->flags & BOUNDARY_MACHINE) == 0;
+        bool dip =
+            b->next >= DIP_TURNS && (turn_at(b, buffer, b->next)->flags & BOUNDARY_MACHINE) == 0;
         if (dip && judge_dip(b, buffer, b->next) == VERDICT_WAIT)
             break;
         b->next++;
@@ -332,8 +330,7 @@ void boundary_replay(struct boundary *b, struct buffer *buffer, const struct bou
     trim(b, buffer->turns);
 }
 
-void boundary_take(struct boundary *b, struct buffer *buffer, uint32_t turns,
-                   struct buffer *closed)
+void boundary_take(struct boundary *b, struct buffer *buffer, uint32_t turns, struct buffer *closed)
 {
     ASSERT(turns >= 1 && turns <= buffer->turns);
     *closed = *buffer;

@@ -38,7 +38,7 @@ static const char *const since[] = {
 
 static const char *const farewells[] = {
     "bye|goodbye|goodnight|ttyl|adios|adiós|tschuss|tschüss",
-    "see you|ya",
+    "see you|ya soon|later|around|there|tomorrow|then|next",
     "talk soon|later|again",
     "talk to you soon|later|again",
     "catch you|ya|up soon|later",
@@ -53,7 +53,8 @@ static const char *const farewells[] = {
     "hasta luego",
 };
 
-/* At the start of a sentence. */
+/* At the start of a sentence: "good to see you" is none. */
+static const char *const farewell_starts[] = {"see you|ya"};
 static const char *const changes[] = {
     "and what|how|did|do|does|is|are|was|were|you|your|where|when|who|the|now|have|has|here|there",
     "what about",
@@ -83,8 +84,8 @@ static const char *const changes_anywhere[] = {
 
 struct word {
     struct str text;
-    uint32_t at;  /* byte where it begins */
-    bool opens;   /* the first one of a sentence */
+    uint32_t at; /* byte where it begins */
+    bool opens;  /* the first one of a sentence */
 };
 
 /* A stretch of text as lower-case words. */
@@ -139,32 +140,37 @@ static void words_of(struct str text, struct words *words)
             i++;
             continue;
         }
-        words->at[words->n++] =
-            (struct word){str_part(low, from, i), (uint32_t)from, opens};
+        words->at[words->n++] = (struct word){str_part(low, from, i), (uint32_t)from, opens};
         opens = false;
     }
 }
 
-/* `choices` is "a|b|c". */
-static bool is_one_of(struct str word, struct str choices)
+/* Whether `word` is one of the choices "a|b|c" at `phrase`, which end at a blank or the end. */
+static bool is_one_of(struct str word, const char *phrase)
 {
-    while (choices.len != 0) {
-        size_t end = str_index(choices, '|');
-        if (str_eq(word, str_part(choices, 0, end)))
+    for (;;) {
+        size_t same = 0;
+        while (same < word.len && phrase[same] == word.at[same])
+            same++;
+        char end = phrase[same];
+        if (same == word.len && (end == '|' || end == ' ' || end == '\0'))
             return true;
-        choices = str_part(choices, end + 1, choices.len);
+        while (*phrase != '|' && *phrase != ' ' && *phrase != '\0')
+            phrase++;
+        if (*phrase != '|')
+            return false;
+        phrase++;
     }
-    return false;
 }
 
 static bool stands_at(const struct words *words, size_t i, const char *phrase)
 {
-    struct str rest = str_of(phrase);
-    while (rest.len != 0) {
-        size_t end = str_index(rest, ' ');
-        if (i == words->n || !is_one_of(words->at[i].text, str_part(rest, 0, end)))
+    while (phrase != NULL) {
+        if (i == words->n || !is_one_of(words->at[i].text, phrase))
             return false;
-        rest = str_part(rest, end + 1, rest.len);
+        phrase = strchr(phrase, ' ');
+        if (phrase != NULL)
+            phrase++;
         i++;
     }
     return true;
@@ -184,8 +190,7 @@ static bool is_place(const struct words *words, size_t i, enum place place)
     return false;
 }
 
-static bool holds(const struct words *words, const char *const *phrases, size_t n,
-                  enum place place)
+static bool holds(const struct words *words, const char *const *phrases, size_t n, enum place place)
 {
     for (size_t i = 0; i < words->n; i++) {
         if (!is_place(words, i, place))
@@ -212,8 +217,8 @@ static bool is_drawn_out(struct str word, struct str stem)
 
 static bool greets(const struct words *words, struct str text)
 {
-    if (words->n != 0 && (is_drawn_out(words->at[0].text, STR("hey")) ||
-                          is_drawn_out(words->at[0].text, STR("hi"))))
+    if (words->n != 0 &&
+        (is_drawn_out(words->at[0].text, STR("hey")) || is_drawn_out(words->at[0].text, STR("hi"))))
         return true;
     struct str sentence;
     struct str rest = utf8_cut(text, HEAD_BYTES);
@@ -224,7 +229,8 @@ static bool greets(const struct words *words, struct str text)
 static unsigned wording(const struct words *words)
 {
     unsigned cues = 0;
-    if (holds(words, farewells, COUNT(farewells), PLACE_ANYWHERE))
+    if (holds(words, farewells, COUNT(farewells), PLACE_ANYWHERE) ||
+        holds(words, farewell_starts, COUNT(farewell_starts), PLACE_SENTENCE))
         cues |= CUE_FAREWELL;
     if (holds(words, changes, COUNT(changes), PLACE_SENTENCE) ||
         holds(words, changes_anywhere, COUNT(changes_anywhere), PLACE_ANYWHERE))

@@ -1,6 +1,7 @@
 /* Titles, and what titles and summaries share. */
 #include "core/ingest/describe.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/ingest/describe_int.h"
@@ -69,8 +70,7 @@ static bool is_subject(const struct dialogue *d, const float *weights, const str
 }
 
 /* Whether `next` belongs to the name that `token` is in. */
-static bool goes_on(const struct said_doc *doc, const struct token *token,
-                    const struct token *next)
+static bool goes_on(const struct said_doc *doc, const struct token *token, const struct token *next)
 {
     return (next->flags & TOKEN_CAPITAL) != 0 && (next->flags & (TOKEN_STOP | TOKEN_PART)) == 0 &&
            are_neighbours(doc->text, token, next);
@@ -144,9 +144,8 @@ static void count_pair(struct pairs *pairs, const struct phrase *pair)
 }
 
 /* Looks through one document: true when a name was found, which ends the search. */
-static bool look_through(const struct dialogue *d, const float *weights,
-                         const struct said_doc *doc, uint64_t term, struct phrase *name,
-                         struct pairs *pairs)
+static bool look_through(const struct dialogue *d, const float *weights, const struct said_doc *doc,
+                         uint64_t term, struct phrase *name, struct pairs *pairs)
 {
     for (size_t i = 0; i < doc->tokens.n; i++) {
         const struct token *token = &doc->tokens.at[i];
@@ -261,8 +260,8 @@ static void put_subjects(struct buf *out, const struct dialogue *d, const float 
     }
 }
 
-static enum err_code make_title(struct arena *arena, const struct dialogue *d,
-                                const float *weights, struct str *title, struct err *err)
+static enum err_code make_title(struct arena *arena, const struct dialogue *d, const float *weights,
+                                struct str *title, struct err *err)
 {
     struct buf out;
     buf_init(&out, arena, 1024);
@@ -292,12 +291,18 @@ static enum err_code join_names(struct arena *arena, const struct dialogue *d, s
     return buf_ok(&out) ? ERR_OK : memory(err);
 }
 
-enum err_code describe_episode(struct arena *arena, const struct dialogue *d,
-                               const float *weights, struct description *out, struct err *err)
+enum err_code describe_episode(struct arena *arena, const struct dialogue *d, const float *weights,
+                               struct description *out, struct err *err)
 {
-    enum err_code rc = make_title(arena, d, weights, &out->title, err);
+    float *central = ARENA_ARRAY(arena, float, d->n_terms);
+    if (central == NULL)
+        return memory(err);
+    /* What several turns speak of is nearer to the middle than a rare word that one let fall. */
+    for (uint32_t i = 0; i < d->n_terms; i++)
+        central[i] = weights[i] * sqrtf((float)d->terms[i].turns);
+    enum err_code rc = make_title(arena, d, central, &out->title, err);
     if (rc == ERR_OK)
-        rc = describe__summary(arena, d, weights, &out->summary, err);
+        rc = describe__summary(arena, d, central, &out->summary, err);
     if (rc == ERR_OK)
         rc = join_names(arena, d, &out->participants, err);
     return rc;

@@ -40,7 +40,7 @@ static float worth(const struct choice *c, const struct said *said, const struct
     }
     if (s->n_mentions != 0)
         sum *= 1.15f;
-    if (s->question)
+    if (s->question || str_starts(s->text, STR("["))) /* "[shares a photo of …]" */
         sum *= 0.4f;
     return sum / sqrtf((float)terms + 4);
 }
@@ -116,8 +116,8 @@ static size_t length_of(const struct choice *c, const struct chosen *one)
     return (text < SENTENCE_BYTES ? text : SENTENCE_BYTES) + 10;
 }
 
-enum err_code describe__summary(struct arena *arena, const struct dialogue *d,
-                                const float *weights, struct str *summary, struct err *err)
+enum err_code describe__summary(struct arena *arena, const struct dialogue *d, const float *weights,
+                                struct str *summary, struct err *err)
 {
     struct choice c = {.d = d, .weights = weights};
     struct buf out;

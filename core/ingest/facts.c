@@ -56,8 +56,8 @@ struct drafts {
     uint32_t n;
 };
 
-static enum err_code draft_turn(struct facts_work *f, const struct said *said,
-                                struct str question, struct drafts *drafts, struct err *err)
+static enum err_code draft_turn(struct facts_work *f, const struct said *said, struct str question,
+                                struct drafts *drafts, struct err *err)
 {
     const struct dialogue *d = f->d;
     drafts->n = 0;

@@ -24,10 +24,10 @@
 #include "core/ingest/stage_int.h"
 
 struct facts {
-    uint32_t first;            /* id of the first new one */
-    uint32_t n;                /* new ones */
-    struct segment_doc *docs;  /* their documents, relative */
-    struct edge edge;          /* the episode's fact hyperedge */
+    uint32_t first;           /* id of the first new one */
+    uint32_t n;               /* new ones */
+    struct segment_doc *docs; /* their documents, relative */
+    struct edge edge;         /* the episode's fact hyperedge */
     uint32_t repeats, echoes;
 };
 

@@ -30,13 +30,13 @@ struct facts_work {
     const struct dialogue *d;
     uint32_t episode_id;
     struct facts *out;
-    struct fact *fresh; /* new facts in order of id */
+    struct fact *fresh;  /* new facts in order of id */
     uint32_t *fresh_doc; /* the document that each was made of */
     uint32_t n_fresh, cap_fresh;
     struct known_fact *known;
     uint32_t n_known, cap_known;
-    struct stage_map known_of;  /* fact id -> index in known */
-    struct stage_map fresh_of;  /* hash of the whole key -> index in fresh */
+    struct stage_map known_of;   /* fact id -> index in known */
+    struct stage_map fresh_of;   /* hash of the whole key -> index in fresh */
     struct stage_map speaker_of; /* content hash -> ordinal of who said it first in this episode */
     struct store_cursor *hashes; /* of FACT_HASH; opened when first needed */
 };

@@ -152,6 +152,18 @@ static enum err_code load_known(struct facts_work *f, uint32_t id, struct known_
     return ERR_OK;
 }
 
+/* The turn that says it again arrived before all others, in a session that was closed later. */
+static void begin_with(struct facts_work *f, const struct fact_draft *draft, struct fact *fact)
+{
+    fact->valid_from = draft->said->turn.time_ms;
+    const struct fact_row row = {.turn_doc = draft->said->docs[draft->sentence->doc].doc,
+                                 .episode = f->episode_id,
+                                 .speaker_no = fact->speaker_no,
+                                 .valid_from = fact->valid_from,
+                                 .valid_to = fact->valid_to};
+    (void)column_put(f->w->batch, COLUMN_FACT, fact->id - 1, &row, 1);
+}
+
 static enum err_code repeat_stored(struct facts_work *f, const struct fact_draft *draft,
                                    uint32_t id, struct err *err)
 {
@@ -162,8 +174,12 @@ static enum err_code repeat_stored(struct facts_work *f, const struct fact_draft
         return rc;
     if (!add_source(f, &known->fact, draft->said->turn.n, &is_new))
         return stage__memory(err);
-    known->changed |= is_new;
-    return is_new ? note_source(f, draft, id, err) : ERR_OK;
+    if (!is_new)
+        return ERR_OK;
+    known->changed = true;
+    if (known->fact.sources[0] == draft->said->turn.n)
+        begin_with(f, draft, &known->fact);
+    return note_source(f, draft, id, err);
 }
 
 static enum err_code repeat_fresh(struct facts_work *f, const struct fact_draft *draft,
@@ -236,8 +252,7 @@ static void put_record(struct facts_work *f, const struct fact *fact, unsigned f
     if (!buf_ok(&record))
         f->w->batch->failed = true;
     else
-        (void)batch_put_u32(f->w->batch, KIND_FACT, fact->id, buf_str(&record),
-                            PUT_STAMP | flags);
+        (void)batch_put_u32(f->w->batch, KIND_FACT, fact->id, buf_str(&record), PUT_STAMP | flags);
 }
 
 static void put_hash(struct facts_work *f, const struct fact *fact)
@@ -286,8 +301,7 @@ static enum err_code make_edge(struct facts_work *f, struct err *err)
     return ERR_OK;
 }
 
-static enum err_code put_columns(struct facts_work *f, const struct fact_row *rows,
-                                 struct err *err)
+static enum err_code put_columns(struct facts_work *f, const struct fact_row *rows, struct err *err)
 {
     if (f->n_fresh != 0)
         (void)column_put(f->w->batch, COLUMN_FACT, f->out->first - 1, rows, f->n_fresh);

@@ -55,8 +55,7 @@ static unsigned flags_of(const struct said *said, const struct said_sentence *s)
 enum err_code facts__draft(struct facts_work *f, struct fact_draft *draft, struct err *err)
 {
     const struct said_sentence *s = draft->sentence;
-    enum err_code rc =
-        index_fact(&f->w->reader, draft->said, s, draft->question, &draft->bag, err);
+    enum err_code rc = index_fact(&f->w->reader, draft->said, s, draft->question, &draft->bag, err);
     if (rc != ERR_OK)
         return rc;
     draft->stated = stated_by(f->d, &draft->bag);

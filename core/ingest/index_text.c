@@ -60,7 +60,7 @@ enum err_code index_fact(const struct said_reader *r, const struct said *said,
         return rc;
     rc = add_date_words(r, mentions, n, bag, err);
     if (rc == ERR_OK)
-        rc = date_terms_add(r->arena, doc->text, mentions, n, NULL, bag, err);
+        rc = date_terms_add(r->arena, &(struct dated_text){doc->text, mentions, n, NULL}, bag, err);
     return rc;
 }
 
@@ -79,8 +79,9 @@ enum err_code index_episode(const struct said_reader *r, const struct dialogue *
     for (uint32_t t = 0; t < d->n_turns; t++) {
         for (uint32_t i = 0; rc == ERR_OK && i < d->turns[t]->n_docs; i++) {
             const struct said_doc *doc = &d->turns[t]->docs[i];
-            rc =
-                date_terms_add(r->arena, doc->text, doc->mentions, doc->n_mentions, NULL, bag, err);
+            rc = date_terms_add(
+                r->arena, &(struct dated_text){doc->text, doc->mentions, doc->n_mentions, NULL},
+                bag, err);
         }
     }
     return rc;

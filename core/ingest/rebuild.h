@@ -33,7 +33,8 @@ enum err_code rebuild_episode(const struct rebuild *rebuild, const struct turn *
                               struct episode *episode, struct term_bag *bag,
                               struct err *err) MUST_USE;
 
-/* `episodes`: the members that are left as they will be, by id; at least one. In `topic` every field
+/* `episodes`: the members that are left as they will be, by id; at least one. What a successor took
+ * from its predecessor is not to be had again: the line's later topics are rebuilt too. In `topic` every field
  * but title, summary and keywords is as it will be; these are set. `bag`: its document in the topic
  * layer. */
 enum err_code rebuild_topic(const struct rebuild *rebuild, const struct episode *episodes,

@@ -22,9 +22,9 @@ static enum err_code seed_turn(struct removal *r, uint32_t id, struct err *err)
 
 static enum err_code seed_fact(struct removal *r, uint32_t id, struct err *err)
 {
-    bool found;
-    enum err_code rc = remove__take_fact(r, id, true, &found, err);
-    return rc == ERR_OK && !found ? absent("fact", id, err) : rc;
+    struct remove_fact *entry;
+    enum err_code rc = remove__take_fact(r, id, true, &entry, err);
+    return rc == ERR_OK && entry == NULL ? absent("fact", id, err) : rc;
 }
 
 static enum err_code take_turns_of(struct removal *r, const struct episode *episode,

@@ -4,6 +4,7 @@
  *     |           `--> fact hyperedges, hash and source rows, fact document
  *     +------> its episode: rebuilt from the turns that are left; without any it goes
  *     |           `--> its topics: rebuilt from the episodes that are left; without any they go
+ *     |                   |--> later topics of the line: rebuilt, they began with its keywords
  *     |                   `--> previous and next of the line meet; a line without its first topic is
  *     |                        named after the second
  *     `------> its documents' neighbours in the session are linked to each other
@@ -14,7 +15,9 @@
  * rebuilt is blanked; the client ids are free. Names of sessions and speakers stay: their ordinals
  * are in use for ever. One batch each; METRIC_*_DELETED is the caller's, after the commit.
  *
- * A fact that loses its first source keeps its wording and takes time and role of the next one.
+ * A fact that loses its first source keeps its wording and takes time and role of the next one. The
+ * fact of a short answer quotes the question of the turn before (core/ingest/facts.h): when that turn
+ * goes, the answer is no source of it any more.
  * A turn's row keeps naming facts that are gone: the index knows them as dead.
  *
  * Costs: reads what it changes, the turns of rebuilt episodes and the episodes of rebuilt topics. */

@@ -1,72 +1,149 @@
 /* Facts that lose sources or go. */
 #include "core/ingest/remove_int.h"
 
-/* *found false: there is none with this id (any more). */
-enum err_code remove__take_fact(struct removal *r, uint32_t id, bool asked, bool *found,
-                                struct err *err)
+/* *entry NULL: there is none with this id (any more). */
+enum err_code remove__take_fact(struct removal *r, uint32_t id, bool asked,
+                                struct remove_fact **entry, struct err *err)
 {
-    *found = true;
-    if (remove__find(&r->facts, id) != NULL)
+    *entry = (struct remove_fact *)(void *)remove__find(&r->facts, id);
+    if (*entry != NULL)
         return ERR_OK;
     struct fact fact;
     enum err_code rc = fact_get(r->txn, r->space, id, r->arena, &fact, err);
-    *found = fact.id != 0;
     if (rc != ERR_OK || fact.id == 0)
         return rc;
-    struct remove_fact *entry = remove__add(r, &r->facts, id, sizeof *entry);
-    if (entry == NULL)
+    *entry = remove__add(r, &r->facts, id, sizeof **entry);
+    if (*entry == NULL)
         return remove__memory(err);
-    entry->fact = fact;
-    entry->asked = asked;
-    columns_fact(r->columns, id, &entry->row);
+    (*entry)->fact = fact;
+    (*entry)->asked = asked;
+    columns_fact(r->columns, id, &(*entry)->row);
     return columns_error(r->columns, err);
 }
 
+/* --- facts of a turn --- */
+
+struct facts_of {
+    struct removal *r;
+    struct store_cursor *sources;
+    const struct turn *asker; /* facts of an answer to it; NULL: of a turn that goes */
+    struct str asked;         /* its text */
+};
+
+static enum err_code see_fact(struct facts_of *x, uint32_t id, uint32_t n, struct err *err);
+
 /* Facts that were made of its documents. */
-static enum err_code take_own(struct removal *r, const struct turn *turn, struct err *err)
+static enum err_code see_own(struct facts_of *x, const struct turn *turn, struct err *err)
 {
     enum err_code rc = ERR_OK;
     for (uint32_t d = 0; rc == ERR_OK && d < turn->docs; d++) {
-        struct remove_row *row;
-        rc = remove__row(r, turn->doc + d, &row, err);
-        if (rc != ERR_OK)
-            return rc;
-        bool found;
-        for (uint32_t i = 0; rc == ERR_OK && i < row->row.fact_count; i++)
-            rc = remove__take_fact(r, row->row.fact_first + i, false, &found, err);
+        struct turn_row row;
+        columns_turn(x->r->columns, turn->doc + d, &row);
+        for (uint32_t i = 0; rc == ERR_OK && i < row.fact_count; i++)
+            rc = see_fact(x, row.fact_first + i, turn->n, err);
     }
-    return rc;
+    return rc == ERR_OK ? columns_error(x->r->columns, err) : rc;
 }
 
 /* Older facts that it repeats. */
-static enum err_code take_repeated(struct removal *r, struct store_cursor *cursor, uint32_t n,
-                                   struct err *err)
+static enum err_code see_repeated(struct facts_of *x, uint32_t n, struct err *err)
 {
     char prefix[4];
     be32_set(prefix, n);
     struct str start = {prefix, sizeof prefix};
     struct store_item item;
-    enum err_code rc = store_cursor_seek(cursor, start, &item, err);
+    enum err_code rc = store_cursor_seek(x->sources, start, &item, err);
     while (rc == ERR_OK && item.key.len == 8 && str_starts(item.key, start)) {
-        bool found;
-        rc = remove__take_fact(r, be32_get(item.key.at + 4), false, &found, err);
+        rc = see_fact(x, be32_get(item.key.at + 4), n, err);
         if (rc == ERR_OK)
-            rc = store_cursor_next(cursor, &item, err);
+            rc = store_cursor_next(x->sources, &item, err);
     }
+    return rc;
+}
+
+static enum err_code see_facts(struct facts_of *x, const struct turn *turn, struct err *err)
+{
+    enum err_code rc = see_own(x, turn, err);
+    return rc == ERR_OK ? see_repeated(x, turn->n, err) : rc;
+}
+
+/* The question that a fact carries: "Dave (asked “How many?”): Three". Empty when it has none. */
+static struct str question_in(const struct fact *fact)
+{
+    struct str mark = STR(" (asked “");
+    struct str end = STR("”): ");
+    struct str rest = str_part(fact->content, fact->speaker.len, fact->content.len);
+    if (!str_starts(fact->content, fact->speaker) || !str_starts(rest, mark))
+        return STR("");
+    rest = str_part(rest, mark.len, rest.len);
+    const char *at = memmem(rest.at, rest.len, end.at, end.len);
+    return at == NULL ? rest : str_part(rest, 0, (size_t)(at - rest.at));
+}
+
+static bool holds(struct str text, struct str part)
+{
+    return part.len != 0 && memmem(text.at, text.len, part.at, part.len) != NULL;
+}
+
+/* Turn `n` is a source of the fact. */
+static enum err_code see_fact(struct facts_of *x, uint32_t id, uint32_t n, struct err *err)
+{
+    struct removal *r = x->r;
+    struct remove_fact *entry;
+    if (x->asker == NULL)
+        return remove__take_fact(r, id, false, &entry, err);
+    struct fact fact;
+    enum err_code rc = fact_get(r->txn, r->space, id, r->arena, &fact, err);
+    if (rc != ERR_OK || fact.id == 0 || !holds(x->asked, question_in(&fact)))
+        return rc;
+    struct remove_drop *drop = ARENA_NEW(r->arena, struct remove_drop);
+    if (drop == NULL)
+        return remove__memory(err);
+    rc = remove__take_fact(r, id, false, &entry, err);
+    if (rc != ERR_OK)
+        return rc;
+    *drop = (struct remove_drop){n, entry->drops};
+    entry->drops = drop;
+    return ERR_OK;
+}
+
+/* The turn behind one that goes, if it stays and was told in the same episode. */
+static enum err_code see_answer(struct facts_of *x, const struct turn *turn, struct err *err)
+{
+    struct turn_row last;
+    struct turn_row next;
+    columns_turn(x->r->columns, turn->doc + turn->docs - 1, &last);
+    if (last.episode == 0 || last.next == 0)
+        return columns_error(x->r->columns, err);
+    columns_turn(x->r->columns, last.next - 1, &next);
+    if (next.episode != last.episode || remove__find(&x->r->turns, next.n) != NULL)
+        return columns_error(x->r->columns, err);
+    struct turn asker = *turn;
+    struct turn answer;
+    enum err_code rc = turn_get(x->r->txn, x->r->space, next.n, &answer, err);
+    if (rc != ERR_OK || answer.n == 0)
+        return rc;
+    rc = turn_load_text(x->r->txn, x->r->space, x->r->arena, &asker, err);
+    x->asker = turn;
+    x->asked = asker.text;
+    if (rc == ERR_OK)
+        rc = see_facts(x, &answer, err);
+    x->asker = NULL;
     return rc;
 }
 
 enum err_code remove__take_facts_of_turns(struct removal *r, struct err *err)
 {
-    struct store_cursor *cursor = NULL;
-    enum err_code rc = store_cursor_open(r->txn, r->space, KIND_FACT_SOURCE, &cursor, err);
+    struct facts_of x = {.r = r};
+    enum err_code rc = store_cursor_open(r->txn, r->space, KIND_FACT_SOURCE, &x.sources, err);
     for (struct remove_node *node = r->turns.first; rc == ERR_OK && node != NULL;
          node = node->next) {
-        rc = take_own(r, &((struct remove_turn *)(void *)node)->turn, err);
+        const struct turn *turn = &((struct remove_turn *)(void *)node)->turn;
+        rc = see_facts(&x, turn, err);
         if (rc == ERR_OK)
-            rc = take_repeated(r, cursor, node->id, err);
+            rc = see_answer(&x, turn, err);
     }
-    store_cursor_close(cursor);
+    store_cursor_close(x.sources);
     return rc;
 }
 
@@ -129,13 +206,22 @@ static enum err_code leave_episode(struct removal *r, struct remove_fact *entry,
     return rc;
 }
 
+static bool loses(const struct removal *r, const struct remove_fact *entry, uint32_t n)
+{
+    for (const struct remove_drop *drop = entry->drops; drop != NULL; drop = drop->next) {
+        if (drop->n == n)
+            return true;
+    }
+    return remove__find(&r->turns, n) != NULL;
+}
+
 static enum err_code settle_fact(struct removal *r, struct remove_fact *entry, struct err *err)
 {
     struct fact *fact = &entry->fact;
     uint32_t first = fact->n_sources != 0 ? fact->sources[0] : 0;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < fact->n_sources; i++) {
-        if (remove__find(&r->turns, fact->sources[i]) == NULL)
+        if (!loses(r, entry, fact->sources[i]))
             fact->sources[kept++] = fact->sources[i];
     }
     entry->gone = entry->asked || kept == 0;
@@ -183,16 +269,20 @@ static enum err_code write_hash(struct removal *r, const struct remove_fact *ent
     return rc;
 }
 
+static void delete_source_row(struct removal *r, uint32_t n, uint32_t fact)
+{
+    char key[8];
+    be32_set(key, n);
+    be32_set(key + 4, fact);
+    (void)batch_del(r->batch, KIND_FACT_SOURCE, (struct str){key, sizeof key}, 0);
+}
+
 static enum err_code write_gone(struct removal *r, struct remove_fact *entry, struct err *err)
 {
     uint32_t id = entry->node.id;
     (void)batch_del_u32(r->batch, KIND_FACT, id, 0);
-    for (uint32_t i = 0; i < entry->fact.n_sources; i++) {
-        char key[8];
-        be32_set(key, entry->fact.sources[i]);
-        be32_set(key + 4, id);
-        (void)batch_del(r->batch, KIND_FACT_SOURCE, (struct str){key, sizeof key}, 0);
-    }
+    for (uint32_t i = 0; i < entry->fact.n_sources; i++)
+        delete_source_row(r, entry->fact.sources[i], id);
     entry->row = (struct fact_row){0};
     (void)column_put(r->batch, COLUMN_FACT, id - 1, &entry->row, 1);
     enum err_code rc = write_hash(r, entry, err);
@@ -211,6 +301,8 @@ static void write_changed(struct removal *r, struct remove_fact *entry)
         return;
     }
     (void)batch_put_u32(r->batch, KIND_FACT, entry->node.id, buf_str(&record), PUT_STAMP);
+    for (const struct remove_drop *drop = entry->drops; drop != NULL; drop = drop->next)
+        delete_source_row(r, drop->n, entry->node.id);
     (void)column_put(r->batch, COLUMN_FACT, entry->node.id - 1, &entry->row, 1);
     batch_log(r->batch, CHANGE_SET, KIND_FACT, UINT32_MAX, entry->node.id, 1);
 }

@@ -44,11 +44,17 @@ struct remove_buffer {
     struct remove_node node;
     struct buffer buffer;
 };
+/* A source that a fact loses though the turn stays. */
+struct remove_drop {
+    uint32_t n;
+    struct remove_drop *next;
+};
 /* A fact that loses sources or goes. */
 struct remove_fact {
     struct remove_node node;
     struct fact fact;
     struct fact_row row;
+    struct remove_drop *drops;
     bool gone;
     bool asked; /* itself the object of the request */
 };
@@ -72,7 +78,7 @@ struct remove_topic {
     struct topic topic;
     struct edge edge;
     bool edge_read;
-    bool touched; /* a member went or was rebuilt */
+    bool touched; /* a member went or was rebuilt, or that is so before it in the line */
     bool gone;
     bool rebuilt;
     bool relinked; /* its place in the line changed */
@@ -144,8 +150,8 @@ enum err_code remove__settle_buffers(struct removal *r, struct err *err);
 enum err_code remove__write_turns(struct removal *r, struct err *err);
 
 /* remove_fact.c */
-enum err_code remove__take_fact(struct removal *r, uint32_t id, bool asked, bool *found,
-                                struct err *err);
+enum err_code remove__take_fact(struct removal *r, uint32_t id, bool asked,
+                                struct remove_fact **entry, struct err *err);
 enum err_code remove__take_facts_of_turns(struct removal *r, struct err *err);
 enum err_code remove__settle_facts(struct removal *r, struct err *err);
 enum err_code remove__write_facts(struct removal *r, struct err *err);

@@ -54,9 +54,32 @@ static enum err_code settle_topic(struct removal *r, struct remove_topic *entry,
     return ERR_OK;
 }
 
+/* A successor began with the keywords of its predecessor, so it is made again too. */
+static enum err_code touch_line(struct removal *r, uint32_t id, struct err *err)
+{
+    uint64_t left = r->stat.v[STAT_TOPICS];
+    while (id != 0) {
+        struct remove_topic *topic;
+        enum err_code rc = remove__topic(r, id, &topic, err);
+        if (rc != ERR_OK)
+            return rc;
+        if (left-- == 0)
+            return err_set(err, ERR_INTERNAL, "the line of topic %u goes in a circle", id);
+        topic->touched = true;
+        id = topic->topic.next;
+    }
+    return ERR_OK;
+}
+
 enum err_code remove__settle_topics(struct removal *r, struct err *err)
 {
     enum err_code rc = ERR_OK;
+    for (struct remove_node *node = r->topics.first; rc == ERR_OK && node != NULL;
+         node = node->next) {
+        const struct remove_topic *entry = (const struct remove_topic *)(const void *)node;
+        if (entry->touched)
+            rc = touch_line(r, entry->topic.next, err);
+    }
     for (struct remove_node *node = r->topics.first; rc == ERR_OK && node != NULL;
          node = node->next) {
         struct remove_topic *entry = (struct remove_topic *)(void *)node;

@@ -12,6 +12,54 @@ static enum err_code memory(struct err *err)
     return err_set(err, ERR_EXHAUSTED, "out of memory while reading a dialogue");
 }
 
+/* --- lists of turns --- */
+
+static bool push_number(struct arena *arena, struct said_numbers *list, uint32_t n)
+{
+    if (list->n == list->cap) {
+        uint32_t cap = list->cap == 0 ? LIMIT_EPISODE_TURNS : list->cap * 2;
+        uint32_t *at = arena_alloc(arena, cap * sizeof *at);
+        if (at == NULL)
+            return false;
+        if (list->n != 0)
+            memcpy(at, list->at, list->n * sizeof *at);
+        list->at = at;
+        list->cap = cap;
+    }
+    list->at[list->n++] = n;
+    return true;
+}
+
+static enum err_code list_session(struct store_cursor *cursor, struct arena *arena,
+                                  const char key[8], uint32_t last, struct said_numbers *out,
+                                  struct err *err)
+{
+    struct store_item item;
+    enum err_code rc = store_cursor_seek(cursor, (struct str){key, 8}, &item, err);
+    while (rc == ERR_OK && item.key.len == 8 && be32_get(item.key.at) == be32_get(key) &&
+           be32_get(item.key.at + 4) <= last) {
+        if (!push_number(arena, out, be32_get(item.key.at + 4)))
+            return memory(err);
+        rc = store_cursor_next(cursor, &item, err);
+    }
+    return rc;
+}
+
+enum err_code said_session(const struct said_reader *r, uint32_t session_no, uint32_t first,
+                           uint32_t last, struct said_numbers *out, struct err *err)
+{
+    char key[8];
+    struct store_cursor *cursor = NULL;
+    be32_set(key, session_no);
+    be32_set(key + 4, first);
+    *out = (struct said_numbers){0};
+    enum err_code rc = store_cursor_open(r->txn, r->space, KIND_SESSION_TURN, &cursor, err);
+    if (rc == ERR_OK)
+        rc = list_session(cursor, r->arena, key, last, out, err);
+    store_cursor_close(cursor);
+    return rc;
+}
+
 /* --- one turn --- */
 
 static uint32_t count_docs(struct str text)
@@ -93,8 +141,7 @@ static bool is_fenced(struct str text, struct walk *walk, size_t from, size_t to
     return walk->fenced && walk->fence.from < to;
 }
 
-static enum err_code read_sentences(const struct said_reader *r, struct said *said,
-                                    struct err *err)
+static enum err_code read_sentences(const struct said_reader *r, struct said *said, struct err *err)
 {
     struct str text = said->turn.text;
     struct walk walk = {0};

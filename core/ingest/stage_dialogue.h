@@ -29,9 +29,9 @@ struct said_doc {
 
 struct said_sentence {
     struct str text;
-    uint32_t doc;               /* index into docs */
-    uint32_t at;                /* byte in the doc's text */
-    uint32_t token, n_tokens;   /* those of the doc inside it */
+    uint32_t doc;             /* index into docs */
+    uint32_t at;              /* byte in the doc's text */
+    uint32_t token, n_tokens; /* those of the doc inside it */
     uint32_t mention, n_mentions;
     bool question;
     bool fenced; /* we said it, not the speaker */
@@ -48,15 +48,15 @@ struct said {
 /* A term of an episode. */
 struct dialogue_term {
     uint64_t term;
-    struct str text;      /* as indexed */
-    struct str surface;   /* a word of the dialogue, as written there */
-    uint32_t count;       /* occurrences */
-    uint32_t turns;       /* turns that have it */
-    uint32_t wholes;      /* occurrences that are no part of a compound */
-    uint32_t capitals;    /* turns that write it with a capital inside a sentence */
-    uint32_t lowers;      /* turns that write it with a small letter */
-    bool name;            /* a participant's name */
-    bool light;           /* says when, how many or how, never what (describe_light.h) */
+    struct str text;    /* as indexed */
+    struct str surface; /* a word of the dialogue, as written there */
+    uint32_t count;     /* occurrences */
+    uint32_t turns;     /* turns that have it */
+    uint32_t wholes;    /* occurrences that are no part of a compound */
+    uint32_t capitals;  /* turns that write it with a capital inside a sentence */
+    uint32_t lowers;    /* turns that write it with a small letter */
+    bool name;          /* a participant's name */
+    bool light;         /* says when, how many or how, never what (describe_light.h) */
     bool number;
 };
 
@@ -81,12 +81,21 @@ struct said_reader {
     struct tokenizer *tokenizer;
 };
 
+/* Numbers of turns, ascending. */
+struct said_numbers {
+    uint32_t *at;
+    uint32_t n, cap;
+};
+/* The session's living turns from `first` to `last`. */
+enum err_code said_session(const struct said_reader *reader, uint32_t session_no, uint32_t first,
+                           uint32_t last, struct said_numbers *out, struct err *err) MUST_USE;
+
 /* Absent turn: ERR_OK with *said NULL. */
 enum err_code said_read(const struct said_reader *reader, uint32_t n, struct said **said,
                         struct err *err) MUST_USE;
 /* The same for a turn at hand, with its text. */
-enum err_code said_of(const struct said_reader *reader, const struct turn *turn,
-                      struct said **said, struct err *err) MUST_USE;
+enum err_code said_of(const struct said_reader *reader, const struct turn *turn, struct said **said,
+                      struct err *err) MUST_USE;
 /* `turns` has `n` >= 1 entries and is kept. */
 enum err_code dialogue_of(const struct said_reader *reader, struct said **turns, uint32_t n,
                           struct dialogue *out, struct err *err) MUST_USE;

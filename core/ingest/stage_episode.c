@@ -42,14 +42,13 @@ static struct said *find_said(const struct stage_work *w, uint32_t n)
     return low < w->n_said && w->said[low]->turn.n == n ? w->said[low] : NULL;
 }
 
-static enum err_code read_turns(struct closed *c, struct said ***out, uint32_t *n,
-                                struct err *err)
+static enum err_code read_turns(struct closed *c, struct said ***out, uint32_t *n, struct err *err)
 {
     struct stage_work *w = c->w;
     const struct buffer *closing = &w->closing;
-    struct stage_numbers list;
-    enum err_code rc = stage__session_turns(w, closing->session_no, closing->first_n,
-                                            closing->last_n, &list, err);
+    struct said_numbers list;
+    enum err_code rc = said_session(&w->reader, closing->session_no, closing->first_n,
+                                    closing->last_n, &list, err);
     if (rc != ERR_OK)
         return rc;
     if (list.n != closing->turns)
@@ -73,8 +72,8 @@ static enum err_code describe(struct closed *c, struct err *err)
 {
     struct description description;
     const struct buffer *closing = &c->w->closing;
-    enum err_code rc = describe_episode(c->w->arena, &c->dialogue, c->terms.weight, &description,
-                                        err);
+    enum err_code rc =
+        describe_episode(c->w->arena, &c->dialogue, c->terms.weight, &description, err);
     if (rc != ERR_OK)
         return rc;
     const struct turn *first = &c->dialogue.turns[0]->turn;
@@ -106,8 +105,8 @@ static void put_topic(struct closed *c, const struct topic *topic, unsigned flag
     else
         (void)batch_put_u32(c->w->batch, KIND_TOPIC, topic->id, buf_str(&record),
                             PUT_STAMP | flags);
-    batch_log(c->w->batch, flags == 0 ? CHANGE_ADD : CHANGE_SET, KIND_TOPIC, UINT32_MAX,
-              topic->id, 1);
+    batch_log(c->w->batch, flags == 0 ? CHANGE_ADD : CHANGE_SET, KIND_TOPIC, UINT32_MAX, topic->id,
+              1);
 }
 
 static int by_start(const void *left, const void *right)
@@ -233,6 +232,9 @@ static enum err_code succeed(struct closed *c, struct topic *full, struct err *e
 static enum err_code kill_topic_doc(struct closed *c, const struct topic *topic, struct err *err)
 {
     uint32_t length = lengths_get(c->w->lengths, LAYER_TOPIC, topic->doc);
+    enum err_code rc = lengths_error(c->w->lengths, err);
+    if (rc != ERR_OK)
+        return rc;
     if (length == 0)
         return err_set(err, ERR_INTERNAL, "the document of topic %u is dead", topic->id);
     return segment_kill(c->w->batch, LAYER_TOPIC, topic->doc, length, err);

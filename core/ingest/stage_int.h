@@ -54,10 +54,10 @@ struct stage_work {
     int64_t least_arrival_ms; /* no buffer's last arrival is before it */
 
     /* stage_walk.c */
-    uint32_t looked;       /* boundary has looked at every turn n <= this */
-    uint32_t n_looked;     /* how many living ones in this unit */
-    size_t looked_bytes;   /* their text */
-    struct said **said;    /* those turns, by n */
+    uint32_t looked;     /* boundary has looked at every turn n <= this */
+    uint32_t n_looked;   /* how many living ones in this unit */
+    size_t looked_bytes; /* their text */
+    struct said **said;  /* those turns, by n */
     uint32_t n_said, cap_said;
     int64_t opened;        /* change of STAT_OPEN */
     uint64_t next_seq;     /* of the first turn that was not looked at; 0: there is none */
@@ -76,11 +76,6 @@ enum err_code stage__memory(struct err *err);
 /* STAT_IDLE_DUE when a gap of some buffer can be decided without anything new. */
 enum { STAGE_DUE_NOW = 1 };
 
-struct stage_numbers {
-    uint32_t *at;
-    uint32_t n;
-};
-
 /* stage_open.c */
 enum err_code stage__open_all(struct stage_work *w, struct err *err) MUST_USE;
 /* The session's buffer; made (empty) when there is none. */
@@ -98,15 +93,11 @@ uint64_t stage__open_due(const struct stage_work *w);
 /* What the boundary wants to know of a turn, and the terms of its speaker's name. */
 enum err_code stage__features(struct stage_work *w, const struct said *said,
                               struct boundary_turn *out, struct err *err) MUST_USE;
-enum err_code stage__add_names(struct stage_work *w, const struct said *said,
-                               struct boundary *rule, struct err *err) MUST_USE;
+enum err_code stage__add_names(struct stage_work *w, const struct said *said, struct boundary *rule,
+                               struct err *err) MUST_USE;
 
 /* stage_walk.c: goes on until an episode is to be closed or nothing is left. */
 enum err_code stage__walk(struct stage_work *w, struct err *err) MUST_USE;
-/* Numbers of the session's living turns in [first, last]. */
-enum err_code stage__session_turns(struct stage_work *w, uint32_t session_no, uint32_t first,
-                                   uint32_t last, struct stage_numbers *list,
-                                   struct err *err) MUST_USE;
 
 /* stage_rows.c: the row as it will be; NULL when memory is short. Pointers die with the next call. */
 struct turn_row *stage__row(struct stage_work *w, uint32_t doc);

@@ -119,8 +119,8 @@ enum err_code stage__add_names(struct stage_work *w, const struct said *said, st
                                struct err *err)
 {
     struct token_list words;
-    enum err_code rc = tokenizer_run(w->tokenizer, w->arena, turn_speaker(&said->turn),
-                                     TOKEN_INDEX, &words, err);
+    enum err_code rc =
+        tokenizer_run(w->tokenizer, w->arena, turn_speaker(&said->turn), TOKEN_INDEX, &words, err);
     for (size_t i = 0; rc == ERR_OK && i < words.n; i++) {
         if ((words.at[i].flags & TOKEN_STOP) == 0)
             boundary_add_name(rule, words.at[i].term);
@@ -147,16 +147,16 @@ static enum err_code replay_turn(struct stage_work *w, struct open_buffer *open,
 
 static enum err_code replay(struct stage_work *w, struct open_buffer *open, struct err *err)
 {
-    struct stage_numbers list;
+    struct said_numbers list;
     struct buffer counted = {.session_no = open->buffer.session_no};
-    enum err_code rc = stage__session_turns(w, open->buffer.session_no, open->buffer.first_n,
-                                            open->buffer.last_n, &list, err);
+    enum err_code rc = said_session(&w->reader, open->buffer.session_no, open->buffer.first_n,
+                                    open->buffer.last_n, &list, err);
     boundary_start(&open->rule);
     for (uint32_t i = 0; rc == ERR_OK && i < list.n; i++)
         rc = replay_turn(w, open, &counted, list.at[i], err);
-    if (rc == ERR_OK && (counted.turns != open->buffer.turns ||
-                         counted.first_n != open->buffer.first_n ||
-                         counted.last_n != open->buffer.last_n))
+    if (rc == ERR_OK &&
+        (counted.turns != open->buffer.turns || counted.first_n != open->buffer.first_n ||
+         counted.last_n != open->buffer.last_n))
         rc = err_set(err, ERR_INTERNAL, "the buffer of session %u does not agree with its turns",
                      open->buffer.session_no);
     return rc;

@@ -6,56 +6,7 @@ enum {
     UNIT_BYTES = 512 * 1024, /* of their text */
 };
 
-/* --- lists of turns --- */
-
-static enum err_code push_number(struct stage_work *w, struct stage_numbers *list, uint32_t n,
-                                 uint32_t *cap, struct err *err)
-{
-    if (list->n == *cap) {
-        uint32_t more = *cap == 0 ? LIMIT_EPISODE_TURNS : *cap * 2;
-        uint32_t *at = arena_alloc(w->arena, more * sizeof *at);
-        if (at == NULL)
-            return stage__memory(err);
-        if (list->n != 0)
-            memcpy(at, list->at, list->n * sizeof *at);
-        list->at = at;
-        *cap = more;
-    }
-    list->at[list->n++] = n;
-    return ERR_OK;
-}
-
-static enum err_code collect(struct stage_work *w, struct store_cursor *cursor,
-                             uint32_t session_no, const uint32_t range[2],
-                             struct stage_numbers *list, struct err *err)
-{
-    char key[8];
-    uint32_t cap = 0;
-    struct store_item item;
-    be32_set(key, session_no);
-    be32_set(key + 4, range[0]);
-    enum err_code rc = store_cursor_seek(cursor, (struct str){key, sizeof key}, &item, err);
-    while (rc == ERR_OK && item.key.len == 8 && be32_get(item.key.at) == session_no &&
-           be32_get(item.key.at + 4) <= range[1]) {
-        rc = push_number(w, list, be32_get(item.key.at + 4), &cap, err);
-        if (rc == ERR_OK)
-            rc = store_cursor_next(cursor, &item, err);
-    }
-    return rc;
-}
-
-enum err_code stage__session_turns(struct stage_work *w, uint32_t session_no, uint32_t first,
-                                   uint32_t last, struct stage_numbers *list, struct err *err)
-{
-    const uint32_t range[2] = {first, last};
-    struct store_cursor *cursor = NULL;
-    *list = (struct stage_numbers){0};
-    enum err_code rc = store_cursor_open(w->txn, w->space, KIND_SESSION_TURN, &cursor, err);
-    if (rc == ERR_OK)
-        rc = collect(w, cursor, session_no, range, list, err);
-    store_cursor_close(cursor);
-    return rc;
-}
+/* --- what was read --- */
 
 static enum err_code keep_said(struct stage_work *w, struct said *said, struct err *err)
 {

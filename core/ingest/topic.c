@@ -10,19 +10,18 @@
 enum {
     ASKED_MAX = 512, /* terms whose rarity is looked up: the first by count of turns */
     QUERY_TERMS = 96,
-    SHARED_TERMS = 2, /* distinct terms that a topic must have in common */
     RERANKED = 16,
     CHAIN_MAX = 4096, /* a longer chain is a loop of damaged records */
 };
 
 #define K1 1.2
 #define B 0.75
-#define BETA 3.0
-#define BETA_SECOND 2.5
 #define FLOOR 0.01
+#define BETA 2.0
+#define KAPPA 0.5
 #define RHO 0.2
 #define PROPER_NOUN 1.5
-#define NEARLY 0.6
+#define NEARLY 0.65
 
 static enum err_code memory(struct err *err)
 {
@@ -100,7 +99,7 @@ static enum err_code look_up(const struct topic_reader *r, struct asked *asked, 
 {
     struct arena *arena = r->said->arena;
     uint64_t *terms = ARENA_ARRAY(arena, uint64_t, n);
-    struct postings *found = ARENA_ARRAY(arena, struct postings, (size_t)n *LAYERS);
+    struct postings *found = ARENA_ARRAY(arena, struct postings, (size_t)n * LAYERS);
     if (terms == NULL || found == NULL)
         return memory(err);
     for (uint32_t i = 0; i < n; i++)
@@ -163,6 +162,9 @@ enum err_code topic_weigh(const struct topic_reader *r, const struct dialogue *d
     if (rc != ERR_OK)
         return rc;
     count_episodes(r, out);
+    rc = lengths_error(r->lengths, err);
+    if (rc != ERR_OK)
+        return rc;
     set_weights(d, asked, n, out);
     qsort(asked, n, sizeof *asked, by_weight);
     out->n_query = n < QUERY_TERMS ? n : QUERY_TERMS;
@@ -186,8 +188,6 @@ struct likeness {
     double background; /* mean over all episodes */
     /* By id of a chain's first topic. */
     double *chain;
-    uint32_t *shared;    /* distinct query terms */
-    uint32_t *last_term; /* place in the query + 1 that was counted last */
     uint32_t *members;
 };
 
@@ -202,11 +202,8 @@ static enum err_code likeness_new(const struct topic_reader *r, const struct top
     l->episode = ARENA_ARRAY(arena, double, l->n_docs);
     l->touched = ARENA_ARRAY(arena, uint32_t, l->n_docs);
     l->chain = ARENA_ARRAY(arena, double, l->n_topics);
-    l->shared = ARENA_ARRAY(arena, uint32_t, l->n_topics);
-    l->last_term = ARENA_ARRAY(arena, uint32_t, l->n_topics);
     l->members = ARENA_ARRAY(arena, uint32_t, l->n_topics);
-    bool ok = l->episode != NULL && l->touched != NULL && l->chain != NULL && l->shared != NULL &&
-              l->last_term != NULL && l->members != NULL;
+    bool ok = l->episode != NULL && l->touched != NULL && l->chain != NULL && l->members != NULL;
     return ok ? ERR_OK : memory(err);
 }
 
@@ -223,18 +220,6 @@ static uint32_t chains_of(const struct likeness *l, uint32_t doc, uint32_t chain
             chains[n++] = topic.chain;
     }
     return n;
-}
-
-static void count_shared(struct likeness *l, uint32_t doc, uint32_t place)
-{
-    uint32_t chains[2];
-    uint32_t n = chains_of(l, doc, chains);
-    for (uint32_t i = 0; i < n; i++) {
-        if (l->last_term[chains[i]] == place + 1)
-            continue;
-        l->last_term[chains[i]] = place + 1;
-        l->shared[chains[i]]++;
-    }
 }
 
 static void score_episodes(struct likeness *l, const struct dialogue *d)
@@ -256,7 +241,6 @@ static void score_episodes(struct likeness *l, const struct dialogue *d)
             double score = share * saturated(t, 1 + log(p->tf), length);
             l->episode[p->doc] += score;
             all += score;
-            count_shared(l, p->doc, k);
         }
     }
     if (!(own > 0))
@@ -295,8 +279,7 @@ static void score_chains(struct likeness *l)
             l->chain[chains[k]] += l->episode[l->touched[i]];
     }
     for (uint32_t id = 1; id < l->n_topics; id++) {
-        bool counts = l->shared[id] >= SHARED_TERMS && l->members[id] != 0;
-        l->chain[id] = counts ? l->chain[id] / spread(l->members[id]) : 0;
+        l->chain[id] = l->members[id] != 0 ? l->chain[id] / spread(l->members[id]) : 0;
     }
 }
 
@@ -389,14 +372,16 @@ enum err_code topic_choose(const struct topic_reader *r, const struct dialogue *
         rc = weigh_chain(&l, &best[i], err);
     if (rc == ERR_OK)
         rc = columns_error(r->columns, err);
+    if (rc == ERR_OK)
+        rc = lengths_error(r->lengths, err);
     if (rc != ERR_OK || n == 0)
         return rc;
     qsort(best, n, sizeof best[0], by_score);
-    if (best[0].score < FLOOR + BETA * l.background)
+    double chance = BETA * l.background + (n > 2 ? KAPPA * best[2].score : 0);
+    if (best[0].score < FLOOR + chance)
         return ERR_OK;
     *out = (struct topic_choice){.topic = {best[0].last}, .weight = {1}, .n = 1};
-    if (n > 1 && best[1].score >= FLOOR + BETA_SECOND * l.background &&
-        best[1].score >= NEARLY * best[0].score) {
+    if (n > 1 && best[1].score >= NEARLY * best[0].score) {
         out->topic[1] = best[1].last;
         out->weight[1] = best[1].score / best[0].score;
         out->n = 2;

@@ -2,18 +2,23 @@
  *
  * The episode's strongest terms are one query against the episode layer: BM25 of what its words have
  * in common with each earlier episode, as a share of what it would score against itself. A topic's
- * likeness is the sum over its episodes, divided by sqrt(n (1 + RHO (n - 1))), the norm of a centroid
- * whose n members have a mean likeness of RHO among themselves. It joins when that stands out from
- * chance: S >= FLOOR + BETA bg, where bg is the mean over all episodes. Where everything shares words
- * with everything, bg is high and only what stands out joins; a topic that has a third of all
- * episodes lifts bg so far that it stops attracting. Fixed thresholds were tried and none fits two
- * different conversations.
+ * likeness S is the sum over its episodes, each with the weight of its membership, divided by
+ * sqrt(n (1 + RHO (n - 1))), the norm of a centroid whose n members have a mean likeness of RHO
+ * among themselves. The best topic is joined when it stands out from chance:
+ *
+ *   S1 >= FLOOR + BETA bg + KAPPA S3
+ *
+ * bg is the mean likeness of all episodes; S3, the third best topic's, tells how like a topic can be
+ * that the episode does not belong to, for it can belong to two. Where everything shares words with
+ * everything, both are high and only what stands out joins; a topic that has a third of all episodes
+ * lifts bg so far that it stops attracting. The second best is joined too when S2 >= NEARLY S1: an
+ * episode may hold two stories. Fixed thresholds were tried and none fits two different
+ * conversations. Measured: tests/bench/README.md.
  *
  *   chain   topic 3 (16 episodes) --next--> topic 9 (4)      counts as one; the 17th member opens a
  *                                                            successor
  *
- * A second topic joins too when it is nearly as like. Light words, stop words and names of speakers
- * do not count; proper nouns count half more. Only what is committed decides, with df, N and lengths
+ * Light words, stop words and names of speakers do not count; proper nouns count half more. Only what is committed decides, with df, N and lengths
  * of living documents, so folds change nothing (invariant 5 of DESIGN 5).
  *
  * Keywords: at most LIMIT_TOPIC_KEYWORDS terms with the largest sum of weights over the members, at
@@ -47,9 +52,9 @@ struct topic_terms {
     double *idf;               /* by place in query */
     struct postings *postings; /* by place in query: episode-layer documents */
     uint32_t n_query;
-    double episodes;           /* N, this one counted */
-    double average;            /* length, this one counted */
-    uint32_t length;           /* of this one's document */
+    double episodes; /* N, this one counted */
+    double average;  /* length, this one counted */
+    uint32_t length; /* of this one's document */
 };
 enum err_code topic_weigh(const struct topic_reader *reader, const struct dialogue *dialogue,
                           const struct term_bag *bag, struct topic_terms *out,
@@ -66,8 +71,8 @@ enum err_code topic_choose(const struct topic_reader *reader, const struct dialo
                            struct err *err) MUST_USE;
 
 /* Adds the episode's strongest terms to topic->keywords and cuts them to the heaviest. */
-enum err_code topic_add_keywords(const struct topic_reader *reader,
-                                 const struct dialogue *dialogue, const struct topic_terms *terms,
-                                 struct topic *topic, struct err *err) MUST_USE;
+enum err_code topic_add_keywords(const struct topic_reader *reader, const struct dialogue *dialogue,
+                                 const struct topic_terms *terms, struct topic *topic,
+                                 struct err *err) MUST_USE;
 
 #endif

@@ -107,7 +107,7 @@ static enum err_code choose_topics(struct recall *r, struct err *err)
     if (r->query->topics == 0)
         return ERR_OK;
     enum err_code rc = best_episodes(r, &best, err);
-    for (uint32_t i = 0; rc == ERR_OK && i < r->n_topic_list; i++) {
+    for (uint32_t i = 0; rc == ERR_OK && best != NULL && i < r->n_topic_list; i++) {
         uint32_t id = r->topic_list[i];
         struct topic_row row;
         columns_topic(r->columns, id, &row);

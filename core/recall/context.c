@@ -276,6 +276,18 @@ static bool stands_already(const struct pack *p, struct str sentence, struct str
     return false;
 }
 
+/* On one line. */
+static void put_line(struct buf *out, struct str text)
+{
+    while (text.len != 0) {
+        size_t end = str_index(text, '\n');
+        buf_str_put(out, str_part(text, 0, end));
+        if (end < text.len)
+            buf_char(out, ' ');
+        text = str_part(text, end + 1, text.len);
+    }
+}
+
 static enum err_code summary_unit(struct pack *p, const struct recall_episode *e, struct unit *unit,
                                   struct err *err);
 
@@ -314,8 +326,7 @@ static enum err_code summary_unit(struct pack *p, const struct recall_episode *e
         if (stands_already(p, sentence, day))
             continue;
         buf_str_put(&text, some ? STR(" ") : STR(". "));
-        for (size_t i = 0; i < sentence.len; i++)
-            buf_char(&text, sentence.at[i] == '\n' ? ' ' : sentence.at[i]);
+        put_line(&text, sentence);
         some = true;
     }
     if (!buf_ok(&text))

@@ -40,26 +40,27 @@ static enum err_code run_stages(struct recall *r, const struct clock *clock, str
     return rc;
 }
 
-enum err_code recall_run(struct store_txn *txn, uint64_t space, const struct space *settings,
-                         const struct recall_query *query, const struct clock *clock,
+enum err_code recall_run(const struct recall_base *base, const struct recall_query *query,
                          struct arena *arena, struct recall_reply *reply, struct err *err)
 {
+    const struct clock *clock = base->clock;
+    struct store_txn *txn = base->txn;
     struct recall *r = ARENA_NEW(arena, struct recall);
     int64_t start = clock_mono_ns(clock);
     *reply = (struct recall_reply){.seq = 0};
     if (r == NULL)
         return recall__memory(err);
     r->txn = txn;
-    r->space = space;
-    r->settings = settings;
+    r->space = base->space;
+    r->settings = base->settings;
     r->query = query;
     r->arena = arena;
     r->reply = reply;
-    r->lengths = lengths_new(txn, space, arena);
-    r->columns = columns_new(txn, space, arena);
+    r->lengths = lengths_new(txn, base->space, arena);
+    r->columns = columns_new(txn, base->space, arena);
     if (r->lengths == NULL || r->columns == NULL)
         return recall__memory(err);
-    enum err_code rc = store_stat(txn, space, &r->stat, err);
+    enum err_code rc = store_stat(txn, base->space, &r->stat, err);
     if (rc == ERR_OK)
         rc = run_stages(r, clock, err);
     if (rc == ERR_OK)

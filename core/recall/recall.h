@@ -129,8 +129,15 @@ struct recall_reply {
     int64_t timing_ns[TIMINGS];
 };
 
-enum err_code recall_run(struct store_txn *txn, uint64_t space, const struct space *settings,
-                         const struct recall_query *query, const struct clock *clock,
+/* What a query runs on; `settings` are those of the space. */
+struct recall_base {
+    struct store_txn *txn;
+    uint64_t space;
+    const struct space *settings;
+    const struct clock *clock;
+};
+
+enum err_code recall_run(const struct recall_base *base, const struct recall_query *query,
                          struct arena *arena, struct recall_reply *reply, struct err *err) MUST_USE;
 
 #endif

@@ -156,23 +156,36 @@ static void score_turns(struct recall *r, struct touched *t, uint32_t term)
         close_windows(r, t, r->idf[term]);
 }
 
-/* The other layers: one score a document, kept under the node's id. */
-static void score_nodes(struct recall *r, uint32_t term, enum layer layer, float *scores,
-                        uint32_t n_scores, uint32_t *list, uint32_t *n_list)
+/* Scores of the nodes of a layer, by id - 1, and the ids that have any. */
+struct node_scores {
+    enum layer layer;
+    float *scores;
+    uint32_t n;     /* greatest id */
+    uint32_t *list; /* NULL: not wanted */
+    uint32_t *n_list;
+};
+
+static uint32_t node_of(struct recall *r, enum layer layer, uint32_t doc)
 {
-    const struct postings *found = postings_of(r, r->term_slot[term], layer);
-    struct bm25 p = bm25_of(r, layer, 1);
+    if (layer == LAYER_FACT)
+        return doc + 1;
+    return layer == LAYER_EPISODE ? columns_episode_of_doc(r->columns, doc)
+                                  : columns_topic_of_doc(r->columns, doc);
+}
+
+static void score_nodes(struct recall *r, uint32_t term, const struct node_scores *nodes)
+{
+    const struct postings *found = postings_of(r, r->term_slot[term], nodes->layer);
+    struct bm25 p = bm25_of(r, nodes->layer, 1);
     for (uint32_t i = 0; i < found->n; i++) {
-        uint32_t doc = found->at[i].doc;
-        uint32_t id = layer == LAYER_FACT      ? doc + 1
-                      : layer == LAYER_EPISODE ? columns_episode_of_doc(r->columns, doc)
-                                               : columns_topic_of_doc(r->columns, doc);
-        if (id == 0 || id > n_scores)
+        uint32_t doc = found->at[i].doc, id = node_of(r, nodes->layer, doc);
+        if (id == 0 || id > nodes->n)
             continue;
-        if (scores[id - 1] == 0 && list != NULL)
-            list[(*n_list)++] = id;
-        scores[id - 1] += r->idf[term] * bm25_tf(&p, (float)found->at[i].tf,
-                                                 (float)lengths_get(r->lengths, layer, doc));
+        float *score = &nodes->scores[id - 1];
+        if (*score == 0 && nodes->list != NULL)
+            nodes->list[(*nodes->n_list)++] = id;
+        *score += r->idf[term] * bm25_tf(&p, (float)found->at[i].tf,
+                                         (float)lengths_get(r->lengths, nodes->layer, doc));
     }
 }
 
@@ -217,6 +230,12 @@ static unsigned wanted_layers(const struct recall *r)
 static enum err_code score_words(struct recall *r, struct err *err)
 {
     struct touched t = {.at = arena_alloc(r->arena, sizeof(uint32_t) * (size_t)r->n_docs)};
+    const struct node_scores nodes[] = {
+        {LAYER_FACT, r->fact_own, last_id(r, STAT_NEXT_FACT), NULL, NULL},
+        {LAYER_EPISODE, r->episode_own, last_id(r, STAT_NEXT_EPISODE), r->episode_list,
+         &r->n_episode_list},
+        {LAYER_TOPIC, r->topic_own, last_id(r, STAT_NEXT_TOPIC), r->topic_list, &r->n_topic_list},
+    };
     if (t.at == NULL)
         return recall__memory(err);
     for (uint32_t i = 0; i < r->n_terms; i++) {
@@ -230,11 +249,8 @@ static enum err_code score_words(struct recall *r, struct err *err)
         if (r->idf[i] == 0)
             continue;
         score_turns(r, &t, i);
-        score_nodes(r, i, LAYER_FACT, r->fact_own, last_id(r, STAT_NEXT_FACT), NULL, NULL);
-        score_nodes(r, i, LAYER_EPISODE, r->episode_own, last_id(r, STAT_NEXT_EPISODE),
-                    r->episode_list, &r->n_episode_list);
-        score_nodes(r, i, LAYER_TOPIC, r->topic_own, last_id(r, STAT_NEXT_TOPIC), r->topic_list,
-                    &r->n_topic_list);
+        for (size_t k = 0; k < sizeof nodes / sizeof nodes[0]; k++)
+            score_nodes(r, i, &nodes[k]);
     }
     if (r->reach == 0)
         r->reach = 1;

@@ -54,60 +54,6 @@ static struct str take_dates(struct recall *r, struct str q)
     return (struct str){text, copy.len};
 }
 
-/* "in May" without a year is no date that could be resolved, but it is a month. */
-static int month_of(struct str word)
-{
-    static const char *const names[12] = {"january",   "february", "march",    "april",
-                                          "may",       "june",     "july",     "august",
-                                          "september", "october",  "november", "december"};
-    for (int i = 0; i < 12; i++) {
-        struct str name = str_of(names[i]);
-        if (word.len == name.len) {
-            size_t k = 0;
-            while (k < name.len && (word.at[k] | 0x20) == name.at[k])
-                k++;
-            if (k == name.len)
-                return i + 1;
-        }
-    }
-    return 0;
-}
-
-static bool opens_month(struct str word)
-{
-    static const char *const words[] = {"in",   "since", "until", "by",    "during", "of",
-                                        "last", "this",  "next",  "early", "late",   "mid"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (str_eq(word, str_of(words[i])))
-            return true;
-    return false;
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* `text` is the arena's own copy, so what is taken may be blanked. */
-static void take_months(struct recall *r, struct str text)
-{
-    struct str before = STR("");
-    size_t i = 0;
-    while (i < text.len) {
-        size_t from = i;
-        while (i < text.len && is_letter(text.at[i]))
-            i++;
-        struct str word = str_part(text, from, i);
-        int month = word.len == 0 ? 0 : month_of(word);
-        if (month != 0 && opens_month(before))
-            add_date(r, date_term_of_month(month));
-        if (word.len != 0)
-            before = word;
-        else
-            i++;
-    }
-}
-
 /* --- speakers --- */
 
 struct names {
@@ -255,7 +201,6 @@ enum err_code recall__read_question(struct recall *r, struct err *err)
     struct str text = take_dates(r, r->query->q);
     if (names == NULL || r->ignored == NULL || text.at == NULL)
         return recall__memory(err);
-    take_months(r, text);
     rc = tokenizer_new(r->settings->language, &tokenizer, err);
     if (rc == ERR_OK)
         rc = tokenizer_run(tokenizer, r->arena, text, TOKEN_QUERY, &tokens, err);

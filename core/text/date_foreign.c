@@ -359,6 +359,8 @@ size_t date__wide_phrase(struct date_scan *scan, struct date_mention *m)
         return 0;
     struct str rest = str_part(scan->text, t->at, scan->text.len);
     for (size_t k = 0; k < sizeof strings / sizeof strings[0]; k++) {
+        if (memcmp(strings[k].words, rest.at, t->len) != 0) /* the first character: most differ */
+            continue;
         struct str string = str_of(strings[k].words);
         if (string.len > most && str_starts(rest, string)) {
             most = string.len;

@@ -61,7 +61,7 @@ size_t date__day_word(struct date_scan *scan, struct date_mention *m)
     return date__set_unit(scan, m, UNIT_DAY, days) ? end : 0;
 }
 
-/* "three", "3", "a", "a couple of", "half a": returns its end, 0 when none; `*half` for the last. */
+/* "three", "3", "a", "a couple of", "half a": its end, 0 when none; `*half` for the last. */
 static size_t quantity(const struct date_scan *scan, size_t i, int *n, bool *half)
 {
     const struct date_token *t = date__at(scan, i);

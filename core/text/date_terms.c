@@ -36,11 +36,6 @@ size_t date_terms_of_day(struct civil day, struct date_term out[DATE_TERMS_MAX])
     return 4;
 }
 
-struct date_term date_term_of_month(int month)
-{
-    return make(DATE_TERM_ANY_MONTH, 0, month, 0);
-}
-
 static bool has_year(struct str span)
 {
     unsigned run = 0;
@@ -79,21 +74,21 @@ static size_t add_terms(struct term_count *out, const struct date_term *terms, s
     return n;
 }
 
-enum err_code date_terms_add(struct arena *arena, struct str text,
-                             const struct date_mention *mentions, size_t n, const struct civil *own,
+enum err_code date_terms_add(struct arena *arena, const struct dated_text *dated,
                              struct term_bag *bag, struct err *err)
 {
     struct date_term terms[DATE_TERMS_MAX];
     size_t found = 0, distinct = 0;
-    if (n == 0 && own == NULL)
+    if (dated->n == 0 && dated->day == NULL)
         return ERR_OK;
-    struct term_count *all = ARENA_ARRAY(arena, struct term_count, (n + 1) * DATE_TERMS_MAX);
+    struct term_count *all = ARENA_ARRAY(arena, struct term_count, (dated->n + 1) * DATE_TERMS_MAX);
     if (all == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory for the dates of a text");
-    for (size_t i = 0; i < n; i++)
-        found += add_terms(all + found, terms, date_terms_of(text, &mentions[i], terms));
-    if (own != NULL)
-        found += add_terms(all + found, terms, date_terms_of_day(*own, terms));
+    for (size_t i = 0; i < dated->n; i++)
+        found +=
+            add_terms(all + found, terms, date_terms_of(dated->text, &dated->mentions[i], terms));
+    if (dated->day != NULL)
+        found += add_terms(all + found, terms, date_terms_of_day(*dated->day, terms));
     qsort(all, found, sizeof *all, by_term);
     for (size_t i = 0; i < found; i++)
         if (distinct == 0 || all[distinct - 1].term != all[i].term)

@@ -27,13 +27,18 @@ size_t date_terms_of(struct str text, const struct date_mention *mention,
                      struct date_term out[DATE_TERMS_MAX]);
 /* Of one local day. */
 size_t date_terms_of_day(struct civil day, struct date_term out[DATE_TERMS_MAX]);
-/* "in May": a month of any year. */
-struct date_term date_term_of_month(int month);
 
-/* Adds to a bag the terms of the mentions in `text`, and of `own` unless it is NULL, each once and
- * without weight in the length. */
-enum err_code date_terms_add(struct arena *arena, struct str text,
-                             const struct date_mention *mentions, size_t n, const struct civil *own,
+/* A text with its mentions, and the day on which it was said (NULL: not asked for). */
+struct dated_text {
+    struct str text;
+    const struct date_mention *mentions;
+    size_t n;
+    const struct civil *day;
+};
+
+/* Adds to a bag the terms of the mentions and of the day, each once and without weight in the
+ * length. */
+enum err_code date_terms_add(struct arena *arena, const struct dated_text *dated,
                              struct term_bag *bag, struct err *err) MUST_USE;
 
 #endif

@@ -3,37 +3,38 @@
  *
  * A mention covers a span of the text and means a range of calendar days [from, to] in the turn's
  * own offset, with a grain. Total: what cannot be read gives no mention, never an error; a range
- * outside years 1–9999, or a relative one more than 100 years away, gives none. Of several readings
- * at one place the longest wins. A mention is `relative` when the turn's time was needed for more
- * than the year: "May 7" is absolute, its year a guess.
+ * outside years 1–9999, or a relative one more than 100 years away, gives none. Of several
+ * readings at one place the longest wins. A mention is `relative` when the turn's time was needed
+ * for more than the year: "May 7" is absolute, its year a guess.
  *
- * Absolute: 2023-05-07 (also with / or . and before a T), 7 May 2023, 7th of May, May 7(th)(, 2023),
- * 6–7 May 2023, an optional weekday before them, 05/07/2023 and 05-07-2023 (month first, unless the
- * first is over 12), 5/7/23, 7.5.2023 (day first), May 2023, summer (of) 2022; a bare year or month
- * only behind in, since, until, by, during, before, after, from, of, early, late, mid. "May 7" and
- * "in May" without a year: the latest such date not more than six months after the turn. "on the
- * 5th": the last one. Month names with and without abbreviation; "7. Mai", "7 de mayo de 2023",
- * "7 мая" and 2023年5月7日, 5월 7일 too.
+ * Absolute: 2023-05-07 (also with / or . and before a T), 7 May 2023, 7th of May, May 7(th)(,
+ * 2023), 6–7 May 2023, an optional weekday before them, 05/07/2023 and 05-07-2023 (month first,
+ * unless the first is over 12), 5/7/23, 7.5.2023 (day first), May 2023, summer (of) 2022; a bare
+ * year or month only behind in, since, until, by, during, before, after, from, of, early, late,
+ * mid. "May 7" and "in May" without a year: the latest such date not more than six months after
+ * the turn. "on the 5th": the last one. Month names with and without abbreviation; "7. Mai", "7 de
+ * mayo de 2023", "7 мая" and 2023年5月7日, 5월 7일 too.
  *
- * Relative: today, tonight, this morning, yesterday, last night, the day before yesterday, tomorrow,
- * the day after tomorrow; N days/weeks/weekends/months/years ago, in N …, N … from now, a few/couple
- * of … (few = several = 3, couple = 2, number words to twenty, half a year); last/this/next week,
- * weekend, month, year, season, <month> and <weekday>; this past/coming …; the week before last;
- * Tuesday (of) last week; on/since/until/by <weekday>. "on <weekday>" and "on the 5th" are the last
- * one, or the next when a word of the future stands before it in the sentence. The finer decisions
- * stand in date_relative.c. since and until give the context; the range is that of the date itself.
+ * Relative: today, tonight, this morning, yesterday, last night, the day before yesterday,
+ * tomorrow, the day after tomorrow; N days/weeks/weekends/months/years ago, in N …, N … from now,
+ * a few/couple of … (few = several = 3, couple = 2, number words to twenty, half a year);
+ * last/this/next week, weekend, month, year, season, <month> and <weekday>; this past/coming …;
+ * the week before last; Tuesday (of) last week; on/since/until/by <weekday>. "on <weekday>" and
+ * "on the 5th" are the last one, or the next when a word of the future stands before it in the
+ * sentence. The finer decisions stand in date_relative.c. since and until give the context; the
+ * range is that of the date itself.
  *
  * Grain: "N days ago" and weekdays are the day; "N weeks ago" the calendar week (Monday to Sunday)
- * that holds that day, "N months ago" the month, "N years ago" the year; "last weekend" Saturday and
- * Sunday with the grain of a day; a season is three meteorological months of the northern half, with
- * the grain of a month.
+ * that holds that day, "N months ago" the month, "N years ago" the year; "last weekend" Saturday
+ * and Sunday with the grain of a day; a season is three meteorological months of the northern
+ * half, with the grain of a month.
  *
  * What is no date: "may" and "march" as verbs, "sat", "sun", a second, versions (3.5.2024-beta),
- * years that count ("in 2000 steps"), spans ("the last year", "my last year"), durations ("finished
- * in three days"). Hours and minutes are not read.
+ * years that count ("in 2000 steps"), spans ("the last year", "my last year"), durations
+ * ("finished in three days"). Hours and minutes are not read.
  *
- * Language: English phrases; numeric forms for all; the common words for yesterday, today, tomorrow
- * and last or next week, month, year in de, fr, es, it, pt, nl, ru, zh, ja, ko. */
+ * Language: English phrases; numeric forms for all; the common words for yesterday, today,
+ * tomorrow and last or next week, month, year in de, fr, es, it, pt, nl, ru, zh, ja, ko. */
 #ifndef HM_CORE_TEXT_DATES_H
 #define HM_CORE_TEXT_DATES_H
 

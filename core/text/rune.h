@@ -62,7 +62,7 @@ enum rune_script rune_script(uint32_t cp); /* SCRIPT_OTHER for a letter in no ta
 bool rune_is_capital(uint32_t cp);
 /* ' and its typographic forms. */
 bool rune_is_apostrophe(uint32_t cp);
-/* Whether a grapheme goes on with this character, which follows `previous`; `*state` starts as 0. */
+/* Whether a grapheme goes on with `cp`, which follows `previous`; `*state` starts as 0. */
 bool rune_joins(uint32_t previous, uint32_t cp, int32_t *state);
 bool rune_is_skin_tone(uint32_t cp);
 

@@ -13,8 +13,8 @@
 /* Takes the next sentence (trimmed) off `*rest`; false at the end. */
 bool sentence_next(struct str *rest, struct str *sentence);
 
-/* Takes the next part of at most `max` (>= 4) bytes, ending at a sentence end where there is one, else at
- * a space, else at a character boundary. Parts are contiguous and cover the text. */
+/* Takes the next part of at most `max` (>= 4) bytes, ending at a sentence end where there is one,
+ * else at a space, else at a character boundary. Parts are contiguous and cover the text. */
 bool part_next(struct str *rest, size_t max, struct str *part);
 
 /* True when the sentence is only a greeting, a farewell, thanks, an acknowledgement or filler

@@ -1,6 +1,6 @@
 /* Function words of each language, from its grammar: articles, pronouns, prepositions, auxiliaries,
  * conjunctions, question words, negations; in English also contractions as they are typed without
- * the apostrophe, unless that is another word ("shed", "well"). "may" is left out: it is a month. */
+ * the apostrophe, unless that is another word ("shed", "well"). "may" is left out (a month). */
 #include "core/text/language.h"
 
 struct stop_list {
@@ -32,7 +32,7 @@ static const struct stop_list lists[] = {
            "er ihn ihm sein seine seinen seinem seiner sie ihr ihre ihren ihrem es wir uns unser "
            "unsere euch euer man sich selbst dies diese dieser dieses diesen diesem jene jener "
            "wer was wann wo warum wie welche welcher welches wem wen wessen "
-           "bin bist ist sind seid war waren warst wäre sein gewesen habe hast hat haben hatte "
+           "bin bist ist sind seid war waren warst wäre gewesen habe hast hat haben hatte "
            "hatten werde wirst wird werden wurde wurden worden kann können konnte muss müssen soll "
            "sollte will wollte möchte darf "
            "und oder aber denn weil dass wenn ob als also doch noch nur schon sehr so zu auch "
@@ -71,42 +71,41 @@ static const struct stop_list lists[] = {
            "aveva avevo avere "
            "e ed o ma se anche però quindi mentre "
            "a ad di d da in con su per tra fra senza fino verso "
-           "non più molto già ancora tutto tutti tutta c s un po sì no"},
+           "non più molto già ancora tutto tutti tutta c s po sì no"},
     {"pt", "o a os as um uma uns umas do da dos das no na nos nas ao à aos às pelo pela pelos "
            "pelas num numa dum duma "
            "eu me mim meu minha meus minhas tu te ti teu tua teus tuas ele ela se si seu sua seus "
-           "suas nós nos nosso nossa nossos vós vos eles elas lhe lhes você vocês "
+           "suas nós nosso nossa nossos vós vos eles elas lhe lhes você vocês "
            "este esta estes estas esse essa esses essas isto isso aquele aquela aquilo "
            "que quem qual quais quando onde como porque quanto "
            "sou és é somos são era eram foi foram ser sido estou está estás estão estamos estava "
            "estar tenho tem têm tinha ter há havia haver "
-           "e ou mas nem se pois embora enquanto "
+           "e ou mas nem pois embora enquanto "
            "de em por para com sem sob sobre entre até desde contra "
            "não já muito mais menos também só tudo todo toda todos todas"},
-    {"nl",
-     "de het een "
-     "ik me mij mijn jij je jou jouw u uw hij hem zijn zij ze haar het wij we ons onze jullie "
-     "hun hen zich die dat deze dit "
-     "wie wat wanneer waar waarom hoe welk welke "
-     "ben bent is zijn was waren geweest heb hebt heeft hebben had hadden gehad word wordt "
-     "worden werd werden kan kunnen kon moet moeten zal zullen zou wil "
-     "en of maar want dus omdat als dan toen terwijl hoewel "
-     "aan bij door in met na naar om onder op over te tegen tot tussen uit van voor zonder "
-     "niet geen ook nog al wel er hier daar nu zo zeer alles iets niets ja nee"},
+    {"nl", "de het een "
+           "ik me mij mijn jij je jou jouw u uw hij hem zijn zij ze haar wij we ons onze jullie "
+           "hun hen zich die dat deze dit "
+           "wie wat wanneer waar waarom hoe welk welke "
+           "ben bent is was waren geweest heb hebt heeft hebben had hadden gehad word wordt "
+           "worden werd werden kan kunnen kon moet moeten zal zullen zou wil "
+           "en of maar want dus omdat als dan toen terwijl hoewel "
+           "aan bij door in met na naar om onder op over te tegen tot tussen uit van voor zonder "
+           "niet geen ook nog al wel er hier daar nu zo zeer alles iets niets ja nee"},
     {"ru", "и в во не что он на я с со как а то все она так его но да ты к у же вы за бы по "
            "ее её мне было вот от меня еще ещё нет о об из ему когда даже ну ли если уже или ни "
            "быть был была были него до вас вам ведь там потом себя ей они тут где есть надо ней "
            "для мы тебя их чем сам чтоб чтобы без будто будет будем будут буду кто этот этого "
            "какой какая какие почему потому этом эти эта это этой этим мой моя мои мое моё моей "
-           "твой твоя наш наша наши ваш свой свою своей их про под над при через после перед "
+           "твой твоя наш наша наши ваш свой свою своей про под над при через после перед "
            "между тоже также очень только лишь "
            "нас нам мной тобой нами вами им ими том тот та те который которая которые которое"},
     {"sv", "en ett den det de "
            "jag mig min mitt mina du dig din ditt dina han honom hans hon henne hennes vi oss vår "
            "vårt våra ni er era dem deras sig sin sitt sina man denna detta dessa "
            "vem vad när var varför hur vilken vilket vilka som "
-           "är var vara varit har hade ha haft blir blev bli kan kunde ska skulle vill måste "
-           "och eller men för att om så då när medan eftersom "
+           "är vara varit har hade ha haft blir blev bli kan kunde ska skulle vill måste "
+           "och eller men för att om så då medan eftersom "
            "av i på till från med utan under över mellan efter före vid hos mot genom "
            "inte ej ingen inget inga också bara redan än mycket här där nu ja nej"},
     {"da",
@@ -118,7 +117,7 @@ static const struct stop_list lists[] = {
      "må måtte "
      "og eller men for at om så da når mens fordi hvis "
      "af på til fra med uden under over mellem efter før ved hos mod gennem ad "
-     "ikke ingen intet også kun allerede end meget her der nu ja nej"},
+     "ikke ingen intet også kun allerede end meget her nu ja nej"},
     {"no", "en ei et den det de "
            "jeg meg min mitt mine du deg din ditt dine han ham hans hun henne hennes vi oss vår "
            "vårt våre dere deres dem seg sin sitt sine man denne dette disse "

@@ -48,7 +48,7 @@ static bool has_room(struct token_run *run)
 {
     if (run->n < run->cap)
         return true;
-    size_t cap = run->cap == 0 ? run->text.len / 6 + 16 : run->cap * 2;
+    size_t cap = run->cap == 0 ? run->text.len / 5 + 16 : run->cap * 2;
     struct token *at = arena_alloc(run->arena, cap * sizeof *at);
     if (at == NULL)
         return false;

@@ -435,35 +435,67 @@ static unsigned capital_flag(const struct token_run *run, const struct piece *pi
     return second.len != 0 && rune_is_capital(second.cp) ? TOKEN_CAPITAL : 0;
 }
 
+/* Whether a blank or the like follows, as after most words: then there is nothing to look for. */
+static bool stands_alone(const struct token_run *run, size_t end)
+{
+    switch (at_or_nul(run, end)) {
+    case ' ':
+    case '\n':
+    case ',':
+    case ';':
+    case '!':
+    case '?':
+    case ')':
+    case '"': return true;
+    default: return false;
+    }
+}
+
+/* The pieces that joints tie to the first, and to each other: how many with it. */
+static size_t scan_joined(const struct token_run *run, struct piece pieces[PIECES_MAX])
+{
+    size_t n = 1, next = 0;
+    while (n < PIECES_MAX) {
+        char joint = joint_at(run, pieces[n - 1].end, &next);
+        if (joint == '\0')
+            break;
+        pieces[n++] = scan_piece(run, next, joint);
+    }
+    return n;
+}
+
+/* A single piece, with the signs before and behind it; returns where it ends. */
+static size_t put_single(struct token_run *run, const struct piece *piece, struct str before,
+                         unsigned flags)
+{
+    size_t n = sign_behind_letters(run, piece);
+    if (n == 0 && before.len == 0)
+        n = sign_behind_number(run, piece);
+    if (n == 0 && before.len == 0)
+        put_piece(run, piece, flags);
+    else
+        put_signed(run, piece, before, str_part(run->text, piece->end, piece->end + n), flags);
+    return piece->end + n;
+}
+
 size_t token__word(struct token_run *run, size_t i, struct str sign)
 {
     struct piece pieces[PIECES_MAX];
-    size_t n = 0, next = i;
-    char joint = 0;
-    do {
-        pieces[n] = scan_piece(run, next, joint);
-        n++;
-        if (n == 1 && url_head(run, &pieces[0]) != 0)
-            break;
-        if (n == PIECES_MAX)
-            break;
-        joint = joint_at(run, pieces[n - 1].end, &next);
-    } while (joint != 0);
-    size_t end = pieces[n - 1].end;
+    pieces[0] = scan_piece(run, i, 0);
+    size_t end = pieces[0].end;
     unsigned flags = capital_flag(run, &pieces[0]);
-    size_t url = n == 1 ? url_head(run, &pieces[0]) : 0;
-    size_t letters = n == 1 ? sign_behind_letters(run, &pieces[0]) : 0;
-    size_t number = n == 1 && sign.len == 0 ? sign_behind_number(run, &pieces[0]) : 0;
-    if (url != 0) {
+    bool alone = sign.len == 0 && stands_alone(run, end);
+    size_t url = alone ? 0 : url_head(run, &pieces[0]);
+    size_t n = alone || url != 0 ? 1 : scan_joined(run, pieces);
+    if (alone) {
+        put_piece(run, &pieces[0], flags);
+    } else if (url != 0) {
         end = put_url(run, pieces[0].from, end + url, flags);
     } else if (n > 1) {
+        end = pieces[n - 1].end;
         put_compound(run, pieces, n, flags);
-    } else if (sign.len != 0 || letters != 0 || number != 0) {
-        struct str behind = str_part(run->text, end, end + letters + number);
-        put_signed(run, &pieces[0], sign, behind, flags);
-        end += behind.len;
     } else {
-        put_piece(run, &pieces[0], flags);
+        end = put_single(run, &pieces[0], sign, flags);
     }
     run->position++;
     run->sentence_start = false;

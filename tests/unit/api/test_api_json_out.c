@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "api/json_out.h"
+#include "core/base/civil.h"
 #include "core/text/utf8.h"
 
 static uint64_t next_random(uint64_t *state)
@@ -178,6 +179,58 @@ START_TEST(reals_are_short_and_finite)
 }
 END_TEST
 
+START_TEST(reals_are_near_and_without_trailing_zeros)
+{
+    uint64_t state = 7;
+    struct buf buf;
+    buf_init(&buf, NULL, 1 << 20);
+    for (int round = 0; round < 20000; round++) {
+        int digits = (int)(next_random(&state) % 8);
+        double value = (double)(int64_t)next_random(&state) / (double)(1ull << 63);
+        value *= pow(10, (double)(next_random(&state) % 9));
+        if (round % 10 == 0)
+            value = round / 1000.0;
+        buf_clear(&buf);
+        struct json_out out = json_out_of(&buf);
+        out_real(&out, NULL, value, digits);
+        json_t *back = load(&buf);
+        ck_assert_msg(fabs(json_number_value(back) - value) <=
+                          0.5 * pow(10, -digits) + fabs(value) * 1e-15,
+                      "%.17g, %d digits: %.*s", value, digits, (int)buf.len, buf.at);
+        const char *point = memchr(buf.at, '.', buf.len);
+        ck_assert(point == NULL || buf.at[buf.len - 1] != '0');
+        json_decref(back);
+    }
+    buf_fini(&buf);
+}
+END_TEST
+
+static void expect_time(int64_t ms)
+{
+    char want[RFC3339_MAX];
+    struct buf buf;
+    buf_init(&buf, NULL, 256);
+    struct json_out out = json_out_of(&buf);
+    size_t n = rfc3339_format(ms, want);
+    out_time(&out, NULL, ms);
+    ck_assert(str_eq(str_part(buf_str(&buf), 1, buf.len - 1), (struct str){want, n}));
+    buf_fini(&buf);
+}
+
+START_TEST(times_are_those_of_civil)
+{
+    uint64_t state = 3;
+    expect_time(0);
+    expect_time(-1);
+    expect_time(-MS_PER_DAY);
+    expect_time(MS_PER_DAY - 1);
+    for (int round = 0; round < 20000; round++) {
+        int64_t ms = (int64_t)(next_random(&state) % 315000000000000u) - 62000000000000;
+        expect_time(round % 3 == 0 ? ms / 1000 * 1000 : ms);
+    }
+}
+END_TEST
+
 START_TEST(the_ceiling_is_told)
 {
     struct buf buf;
@@ -201,6 +254,8 @@ Suite *suite_api_json_out(void)
     tcase_add_test(tests, strings_come_back);
     tcase_add_test(tests, a_document_of_everything);
     tcase_add_test(tests, reals_are_short_and_finite);
+    tcase_add_test(tests, reals_are_near_and_without_trailing_zeros);
+    tcase_add_test(tests, times_are_those_of_civil);
     tcase_add_test(tests, the_ceiling_is_told);
     suite_add_tcase(suite, tests);
     return suite;

@@ -21,6 +21,7 @@ static void print_line(const char *text, void *arg)
 {
     (void)arg;
     printf("%s\n", text);
+    (void)fflush(stdout);
 }
 
 void check_space(void)

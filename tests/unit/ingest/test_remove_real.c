@@ -121,13 +121,24 @@ static void expect_clean(void)
     ck_assert_uint_eq(report.problems, 0);
 }
 
-static void expect_not_found(const char *text)
+static void ignore(const char *text, void *arg)
 {
-    struct check_sink sink = {print, NULL};
+    (void)text;
+    (void)arg;
+}
+
+static uint64_t hits_of(const char *text)
+{
+    struct check_sink sink = {ignore, NULL};
     struct find_report report;
     struct err err;
     ck_assert_int_eq(storage_find(kit.f.store, str_of(text), false, &sink, &report, &err), ERR_OK);
-    ck_assert_msg(report.hits == 0, "%s is still there", text);
+    return report.hits;
+}
+
+static void expect_not_found(const char *text)
+{
+    ck_assert_msg(hits_of(text) == 0, "%s is still there", text);
 }
 
 static void expect_no_needles(void)
@@ -175,6 +186,7 @@ static void delete_some(unsigned wanted)
             expect_no_needles();
         run_stages();
     }
+    ck_assert_uint_eq(deleted, wanted);
     expect_no_needles();
 }
 
@@ -186,6 +198,8 @@ START_TEST(what_the_stages_made)
     expect_clean();
     ck_assert_uint_gt(kit_stat(&kit).v[STAT_EPISODES], 3);
     ck_assert_uint_gt(kit_stat(&kit).v[STAT_FACTS], 30);
+    ck_assert_uint_gt(kit_stat(&kit).v[STAT_OPEN], 0);
+    ck_assert_uint_gt(hits_of("(asked “"), 5);
     delete_some(8); /* with open buffers */
     flush_all();
     expect_clean();

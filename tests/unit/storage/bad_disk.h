@@ -1,5 +1,5 @@
-/* A disk that fails on command: stands in for libc's pwrite, writev and fdatasync, which LMDB calls,
- * in this test program. Off, it passes everything on. */
+/* A disk that fails on command: stands in for libc's pwrite, writev and fdatasync, which LMDB
+ * calls, in this test program. Off, it passes everything on. */
 #ifndef HM_TESTS_BAD_DISK_H
 #define HM_TESTS_BAD_DISK_H
 
