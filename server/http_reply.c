@@ -19,9 +19,10 @@ static struct MHD_Response *make_response(struct api_call *call)
 {
     size_t len = 0;
     char *body = buf_take_heap(&call->reply.body, &len);
+    if (body == NULL)
+        body = calloc(1, 1); /* a reply without a body wants an address all the same */
     struct MHD_Response *response =
-        body != NULL ? MHD_create_response_from_buffer(len, body, MHD_RESPMEM_MUST_FREE)
-                     : MHD_create_response_empty(MHD_RF_NONE);
+        body == NULL ? NULL : MHD_create_response_from_buffer(len, body, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
         free(body);
         return NULL;

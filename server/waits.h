@@ -3,10 +3,9 @@
  *   bucket[hash(space)] -> step -> step -> …   linked by step->next, no memory of their own
  *
  * A waiting step ends here in one of four ways: waits_tell() says that its space's processed_seq
- * has reached wait_seq or that the space is gone, waits_expire() that its time is over, waits_take()
- * that nobody listens any more, or waits_end() that the daemon stops; in the last three timed_out
- * is set. Whoever takes a step out
- * hands it on, and nobody touches it afterwards.
+ * has reached wait_seq or that the space is gone, waits_expire() that its time is over,
+ * waits_take() that nobody listens any more, or waits_end() that the daemon stops; in the last
+ * three timed_out is set. Whoever takes a step out hands it on, and nobody touches it afterwards.
  *
  * I1  a step is in at most one bucket, and that is its space's.
  * I2  next_ms is at most the least wait_until_ms of all steps that wait.

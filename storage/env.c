@@ -42,13 +42,19 @@ static int try_open(const struct store *store, uint64_t map_bytes, unsigned flag
     return 0;
 }
 
+/* ENOMEM is the kernel's refusal, EINVAL Valgrind's. */
+static bool is_map_refused(int rc)
+{
+    return rc == ENOMEM || rc == EINVAL;
+}
+
 static int open_halving(const struct store *store, unsigned flags, MDB_env **env)
 {
     if (store->options.map_size_bytes != 0)
         return try_open(store, store->options.map_size_bytes, flags, env);
     uint64_t gib = store->options.map_size_gib;
     int rc = try_open(store, gib * GIB, flags, env);
-    while (rc == ENOMEM && gib > MAP_GIB_LEAST) {
+    while (is_map_refused(rc) && gib > MAP_GIB_LEAST) {
         gib = gib / 2 < MAP_GIB_LEAST ? MAP_GIB_LEAST : gib / 2;
         rc = try_open(store, gib * GIB, flags, env);
     }
@@ -162,10 +168,10 @@ static enum err_code open_failed(const struct store *store, int rc, struct err *
     if (rc == EACCES || rc == EPERM || rc == EROFS)
         return err_set(err, ERR_DENIED, "no permission to %s the data directory %s (%s)",
                        store->options.read_only ? "read" : "write", dir, mdb_strerror(rc));
-    if (rc == ENOMEM)
+    if (is_map_refused(rc))
         return err_set(err, ERR_UNAVAILABLE,
-                       "the system refuses %d GiB of address space for the data (map_size_gib)",
-                       MAP_GIB_LEAST);
+                       "the system refuses %d GiB of address space for the data (map_size_gib): %s",
+                       MAP_GIB_LEAST, mdb_strerror(rc));
     return storage__error(err, rc, dir);
 }
 

@@ -39,8 +39,10 @@ void describe__clip(struct buf *out, struct str text, size_t max)
         cut = str_trim(cut);
     }
     for (size_t i = 0; i < cut.len; i++) {
-        bool blank = (unsigned char)cut.at[i] < ' ' || cut.at[i] == 0x7f;
-        buf_char(out, blank ? ' ' : cut.at[i]);
+        char c = cut.at[i];
+        if ((unsigned char)c < ' ' || c == 0x7f)
+            c = ' ';
+        buf_char(out, c);
     }
     if (cut.len < text.len)
         buf_str_put(out, STR("…"));

@@ -122,7 +122,7 @@ enum err_code describe__summary(struct arena *arena, const struct dialogue *d, c
     struct choice c = {.d = d, .weights = weights};
     struct buf out;
     struct buf scratch;
-    struct chosen best;
+    struct chosen best = {0};
     buf_init(&out, arena, 4096);
     buf_init(&scratch, arena, 2 * LIMIT_DOC_BYTES + SAID_MENTIONS_MAX * 64);
     c.told = ARENA_ARRAY(arena, bool, d->n_terms);

@@ -103,7 +103,7 @@ static enum err_code limit_turn(struct facts_work *f, const struct said *said,
         return stage__memory(err);
     for (uint32_t i = 0; i < drafts->n; i++)
         order[i] = &drafts->at[i];
-    qsort(order, drafts->n, sizeof *order, by_weight);
+    qsort(order, drafts->n, sizeof(struct fact_draft *), by_weight);
     for (uint32_t i = allowed; i < drafts->n; i++)
         order[i]->kept = false;
     return ERR_OK;

@@ -121,35 +121,41 @@ static enum err_code note_source(struct facts_work *f, const struct fact_draft *
     return ERR_OK;
 }
 
-static enum err_code load_known(struct facts_work *f, uint32_t id, struct known_fact **out,
-                                struct err *err)
+/* Room for one more; NULL when memory is short. */
+static struct known_fact *push_known(struct facts_work *f)
 {
-    const uint32_t *at = stage_map_find(&f->known_of, id);
-    if (at != NULL) {
-        *out = &f->known[*at];
-        return ERR_OK;
-    }
     if (f->n_known == f->cap_known) {
         uint32_t cap = f->cap_known == 0 ? 16 : f->cap_known * 2;
         struct known_fact *more = ARENA_ARRAY(f->w->arena, struct known_fact, cap);
         if (more == NULL)
-            return stage__memory(err);
+            return NULL;
         if (f->n_known != 0)
             memcpy(more, f->known, f->n_known * sizeof *more);
         f->known = more;
         f->cap_known = cap;
     }
-    struct known_fact *known = &f->known[f->n_known];
+    return &f->known[f->n_known];
+}
+
+/* The place of the stored fact in f->known. */
+static enum err_code load_known(struct facts_work *f, uint32_t id, uint32_t *at, struct err *err)
+{
+    const uint32_t *there = stage_map_find(&f->known_of, id);
+    if (there != NULL) {
+        *at = *there;
+        return ERR_OK;
+    }
+    struct known_fact *known = push_known(f);
+    if (known == NULL)
+        return stage__memory(err);
     enum err_code rc = fact_get(f->w->txn, f->w->space, id, f->w->arena, &known->fact, err);
     if (rc == ERR_OK && known->fact.id == 0)
         rc = err_set(err, ERR_INTERNAL, "a hash row names fact %u, which is not there", id);
     if (rc == ERR_OK && !stage_map_set(&f->known_of, f->w->arena, id, f->n_known))
         rc = stage__memory(err);
-    if (rc != ERR_OK)
-        return rc;
-    f->n_known++;
-    *out = known;
-    return ERR_OK;
+    if (rc == ERR_OK)
+        *at = f->n_known++;
+    return rc;
 }
 
 /* The turn that says it again arrived before all others, in a session that was closed later. */
@@ -167,11 +173,12 @@ static void begin_with(struct facts_work *f, const struct fact_draft *draft, str
 static enum err_code repeat_stored(struct facts_work *f, const struct fact_draft *draft,
                                    uint32_t id, struct err *err)
 {
-    struct known_fact *known = NULL;
+    uint32_t at = 0;
     bool is_new = false;
-    enum err_code rc = load_known(f, id, &known, err);
+    enum err_code rc = load_known(f, id, &at, err);
     if (rc != ERR_OK)
         return rc;
+    struct known_fact *known = &f->known[at];
     if (!add_source(f, &known->fact, draft->said->turn.n, &is_new))
         return stage__memory(err);
     if (!is_new)

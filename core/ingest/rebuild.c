@@ -166,7 +166,7 @@ static enum err_code make_topic(struct again *a, const struct episode *episodes,
     }
     if (rc != ERR_OK)
         return rc;
-    qsort(members, n, sizeof *members, by_start);
+    qsort(members, n, sizeof(const struct episode *), by_start);
     rc = describe_topic(a->r->arena, topic, members, n, err);
     return rc == ERR_OK ? index_topic(&a->reader, topic, bag, err) : rc;
 }

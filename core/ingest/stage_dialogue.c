@@ -168,22 +168,22 @@ static enum err_code read_sentences(const struct said_reader *r, struct said *sa
     return ERR_OK;
 }
 
-enum err_code said_of(const struct said_reader *r, const struct turn *turn, struct said **out,
+enum err_code said_of(const struct said_reader *r, const struct turn *turn, struct said **said,
                       struct err *err)
 {
-    struct said *said = ARENA_NEW(r->arena, struct said);
-    *out = NULL;
-    if (said == NULL)
+    struct said *own = ARENA_NEW(r->arena, struct said);
+    *said = NULL;
+    if (own == NULL)
         return memory(err);
-    said->turn = *turn;
-    enum err_code rc = read_docs(r, said, err);
-    if (rc == ERR_OK && said->n_docs != turn->docs)
+    own->turn = *turn;
+    enum err_code rc = read_docs(r, own, err);
+    if (rc == ERR_OK && own->n_docs != turn->docs)
         rc = err_set(err, ERR_INTERNAL, "turn %u has %u documents, not %u", turn->n, turn->docs,
-                     said->n_docs);
+                     own->n_docs);
     if (rc == ERR_OK)
-        rc = read_sentences(r, said, err);
+        rc = read_sentences(r, own, err);
     if (rc == ERR_OK)
-        *out = said;
+        *said = own;
     return rc;
 }
 

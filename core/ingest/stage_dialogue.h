@@ -98,7 +98,7 @@ enum err_code said_of(const struct said_reader *reader, const struct turn *turn,
                       struct err *err) MUST_USE;
 /* `turns` has `n` >= 1 entries and is kept. */
 enum err_code dialogue_of(const struct said_reader *reader, struct said **turns, uint32_t n,
-                          struct dialogue *out, struct err *err) MUST_USE;
+                          struct dialogue *d, struct err *err) MUST_USE;
 const struct dialogue_term *dialogue_find(const struct dialogue *d, uint64_t term);
 
 /* The sentence with each relative date followed by what it means, as dates_resolve() writes it. */

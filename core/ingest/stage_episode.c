@@ -138,7 +138,7 @@ static enum err_code read_members(struct closed *c, const struct edge *edge,
             return rc;
         members[i] = &stored[i];
     }
-    qsort(members, edge->n, sizeof *members, by_start);
+    qsort(members, edge->n, sizeof(const struct episode *), by_start);
     *out = members;
     return ERR_OK;
 }

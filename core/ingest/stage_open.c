@@ -1,14 +1,14 @@
 #include "core/ingest/boundary_cues.h"
 #include "core/ingest/stage_int.h"
 
-static enum err_code push(struct stage_work *w, uint32_t session_no, struct open_buffer **out,
-                          struct err *err)
+/* An empty one; NULL when memory is short. */
+static struct open_buffer *push(struct stage_work *w, uint32_t session_no)
 {
     if (w->n_open == w->cap_open) {
         uint32_t cap = w->cap_open == 0 ? 16 : w->cap_open * 2;
         struct open_buffer **more = ARENA_ARRAY(w->arena, struct open_buffer *, cap);
         if (more == NULL)
-            return stage__memory(err);
+            return NULL;
         if (w->n_open != 0)
             memcpy(more, w->open, w->n_open * sizeof(struct open_buffer *));
         w->open = more;
@@ -16,11 +16,10 @@ static enum err_code push(struct stage_work *w, uint32_t session_no, struct open
     }
     struct open_buffer *open = ARENA_NEW(w->arena, struct open_buffer);
     if (open == NULL || !stage_map_set(&w->open_of, w->arena, session_no, w->n_open))
-        return stage__memory(err);
+        return NULL;
     open->buffer.session_no = session_no;
     w->open[w->n_open++] = open;
-    *out = open;
-    return ERR_OK;
+    return open;
 }
 
 static void note_least(struct stage_work *w, const struct buffer *buffer)
@@ -36,13 +35,13 @@ static enum err_code read_all(struct stage_work *w, struct store_cursor *cursor,
     struct store_item item;
     enum err_code rc = store_cursor_seek(cursor, STR(""), &item, err);
     while (rc == ERR_OK && item.key.at != NULL) {
-        struct open_buffer *open = NULL;
         if (item.key.len != 4)
             return err_set(err, ERR_INTERNAL, "a buffer has a wrong key");
         uint32_t session_no = be32_get(item.key.at);
-        rc = push(w, session_no, &open, err);
-        if (rc == ERR_OK)
-            rc = buffer_decode(item.value, session_no, &open->buffer, err);
+        struct open_buffer *open = push(w, session_no);
+        if (open == NULL)
+            return stage__memory(err);
+        rc = buffer_decode(item.value, session_no, &open->buffer, err);
         if (rc != ERR_OK)
             return rc;
         note_least(w, &open->buffer);
@@ -72,9 +71,9 @@ enum err_code stage__open_get(struct stage_work *w, uint32_t session_no, struct 
         *out = w->open[*known];
         return ERR_OK;
     }
-    enum err_code rc = push(w, session_no, out, err);
-    if (rc != ERR_OK)
-        return rc;
+    *out = push(w, session_no);
+    if (*out == NULL)
+        return stage__memory(err);
     (*out)->loaded = true;
     boundary_start(&(*out)->rule);
     return ERR_OK;

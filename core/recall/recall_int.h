@@ -53,6 +53,15 @@ struct candidates {
     uint32_t n, cap;
 };
 
+/* A turn of several documents, loaded and cut up once however many of them are shown. */
+struct long_turn {
+    uint32_t n;
+    struct str text;
+    struct str *parts;
+    uint32_t n_parts;
+    struct long_turn *next;
+};
+
 struct recall {
     struct store_txn *txn;
     uint64_t space;
@@ -97,6 +106,9 @@ struct recall {
     uint32_t *topic_list;
     uint32_t n_topic_list;
 
+    /* records.c */
+    struct long_turn *long_turns;
+
     /* choose.c */
     struct candidates stage[RECALL_STAGES]; /* ranked; best first */
     uint32_t shown[RECALL_STAGES];          /* how many of them the reply has */
@@ -130,7 +142,7 @@ enum err_code recall__push(struct recall *r, struct candidates *list, const stru
 enum err_code recall__load(struct recall *r, struct err *err);
 /* The shown id of turn n; .at NULL when it is gone. */
 enum err_code recall__turn_id(struct recall *r, uint32_t n, struct str *id, struct err *err);
-/* The text of one document: its turn's text, or the part of a long one. */
+/* The text of one document: its turn's text, or the part of a long one (turn->text stays absent). */
 enum err_code recall__part(struct recall *r, struct turn *turn, uint32_t doc, struct str *part,
                            struct err *err);
 

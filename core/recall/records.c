@@ -14,18 +14,44 @@ enum err_code recall__turn_id(struct recall *r, uint32_t n, struct str *id, stru
     return id->at == NULL ? recall__memory(err) : ERR_OK;
 }
 
+static enum err_code load_long(struct recall *r, struct turn turn, struct long_turn **out,
+                               struct err *err)
+{
+    enum err_code rc = turn_load_text(r->txn, r->space, r->arena, &turn, err);
+    if (rc != ERR_OK)
+        return rc;
+    struct long_turn *found = ARENA_NEW(r->arena, struct long_turn);
+    struct str *parts = ARENA_ARRAY(r->arena, struct str, turn.docs);
+    if (found == NULL || parts == NULL)
+        return recall__memory(err);
+    *found = (struct long_turn){.n = turn.n, .text = turn.text, .parts = parts};
+    struct str rest = turn.text;
+    while (found->n_parts < turn.docs && part_next(&rest, LIMIT_DOC_BYTES, &parts[found->n_parts]))
+        found->n_parts++;
+    found->next = r->long_turns;
+    r->long_turns = found;
+    *out = found;
+    return ERR_OK;
+}
+
 enum err_code recall__part(struct recall *r, struct turn *turn, uint32_t doc, struct str *part,
                            struct err *err)
 {
-    enum err_code rc = turn_load_text(r->txn, r->space, r->arena, turn, err);
-    if (rc != ERR_OK)
+    enum err_code rc = ERR_OK;
+    if (turn->docs <= 1) {
+        rc = turn_load_text(r->txn, r->space, r->arena, turn, err);
+        *part = turn->text;
         return rc;
-    *part = turn->text;
-    struct str rest = turn->text;
-    for (uint32_t at = turn->doc; turn->docs > 1 && at <= doc; at++)
-        if (!part_next(&rest, LIMIT_DOC_BYTES, part))
-            break;
-    return ERR_OK;
+    }
+    struct long_turn *at = r->long_turns;
+    while (at != NULL && at->n != turn->n)
+        at = at->next;
+    if (at == NULL)
+        rc = load_long(r, *turn, &at, err);
+    if (rc == ERR_OK)
+        *part = doc >= turn->doc && doc - turn->doc < at->n_parts ? at->parts[doc - turn->doc]
+                                                                  : STR("");
+    return rc;
 }
 
 static bool is_hidden(const struct recall *r, int64_t end_ms)

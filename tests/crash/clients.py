@@ -63,6 +63,7 @@ class Spokesman:
     def run(self, port, more):
         """Never raises: it runs in a thread. `trouble` has what went wrong."""
         client = harness.Client(port, seconds=REPLY_S)
+        self.begin()
         try:
             while more(self) and not self.is_finished():
                 if not self.step(client):
@@ -75,6 +76,9 @@ class Spokesman:
             self.trouble = error
         finally:
             client.close()
+
+    def begin(self):
+        """Before the first step of a life."""
 
     def is_finished(self):
         return False
@@ -121,15 +125,25 @@ class Poster(Spokesman):
         self.is_pending = False  # the next one was sent
         self.known = []          # (turn, n) of each acknowledged turn that was not deleted
         self.settings = {}
+        self.early = None        # a flush that ended before its time and its work
 
     def is_finished(self):
         return self.position == len(self.calls)
+
+    def begin(self):
+        self.early = None
 
     def step(self, client):
         call = self.calls[self.position]
         was_pending, self.is_pending = self.is_pending, True
         reply = self.send(client, call.method, call.path, call.body, call.headers, **call.params)
         if reply is None:
+            return False
+        if self.early:
+            raise Wrong("%s: a flush that was waited for: %r" % (self.space, self.early))
+        if reply.status == 202 and call.params.get("wait"):
+            # Right if the daemon is stopping: then this was its last answer.
+            self.early = reply
             return False
         self.check_reply(call, reply, was_pending)
         self.position += 1
@@ -143,7 +157,6 @@ class Poster(Spokesman):
             reply.expect(*(200, 404) if was_pending else (200,))
             self.known = self.without(call.target)
         elif call.params.get("wait"):
-            # Not 202: its time cannot be out, and the calls behind it want what it closed.
             if reply.expect(200)["pending_turns"] != 0:
                 raise Wrong("%s: a flush that was waited for: %r" % (self.space, reply))
         elif call.method == "PUT":

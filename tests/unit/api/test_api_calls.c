@@ -220,6 +220,12 @@ START_TEST(turns_post_and_read_back)
     refused(404, "topic", "GET", "/v1/spaces/a/topics/topic_1", NULL, NULL);
     refused(404, "episode", "GET", "/v1/spaces/a/episodes/episode_0", NULL, NULL);
     refused(404, "job", "GET", "/v1/spaces/a/jobs/7", NULL, NULL);
+    /* A cursor is looked at before anything of the reply is there. */
+    refused(400, "cursor", "GET", "/v1/spaces/a/turns", "cursor=x", NULL);
+    refused(400, "cursor", "GET", "/v1/spaces/a/turns", "session=s&cursor=x", NULL);
+    refused(400, "cursor", "GET", "/v1/spaces/a/facts", "cursor=x", NULL);
+    refused(400, "topic", "GET", "/v1/spaces/a/episodes", "topic=3", NULL);
+    refused(400, "cursor", "GET", "/v1/spaces/a/jobs", "cursor=AnRh", NULL);
 }
 END_TEST
 

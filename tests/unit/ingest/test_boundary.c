@@ -9,6 +9,17 @@
 static struct arena *arena;
 static struct err err;
 
+/* The same sequence in every run (xorshift). */
+static uint32_t random_state = 1;
+
+static uint32_t random_below(uint32_t n)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 17;
+    random_state ^= random_state << 5;
+    return random_state % n;
+}
+
 static void setup(void)
 {
     arena = arena_new(256 << 20);
@@ -52,8 +63,7 @@ START_TEST(cues_are_found)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         unsigned cues = boundary_cues(str_of(rows[i].text));
-        ck_assert_msg(cues == rows[i].cues, "\"%s\": %u, not %u", rows[i].text, cues,
-                      rows[i].cues);
+        ck_assert_msg(cues == rows[i].cues, "\"%s\": %u, not %u", rows[i].text, cues, rows[i].cues);
     }
 }
 END_TEST
@@ -64,12 +74,12 @@ START_TEST(long_texts_have_cues_at_both_ends)
     memset(text, 'x', sizeof text);
     for (size_t i = 7; i < sizeof text; i += 8)
         text[i] = ' ';
-    memcpy(text, "Hello, ", 7);
-    memcpy(text + sizeof text - 10, " goodbye! ", 10);
-    ck_assert_uint_eq(boundary_cues((struct str){text, sizeof text}),
-                      CUE_GREETING | CUE_FAREWELL);
+    struct str hello = STR("Hello, "), goodbye = STR(" goodbye! ");
+    memcpy(text, hello.at, hello.len);
+    memcpy(text + sizeof text - goodbye.len, goodbye.at, goodbye.len);
+    ck_assert_uint_eq(boundary_cues((struct str){text, sizeof text}), CUE_GREETING | CUE_FAREWELL);
     for (size_t i = 0; i < sizeof text; i++) /* no bytes of any kind do harm */
-        text[i] = (char)rand();
+        text[i] = (char)random_below(256);
     for (size_t len = 0; len < sizeof text; len += 97)
         (void)boundary_cues((struct str){text, len});
 }
@@ -130,8 +140,7 @@ static void add(struct session *s, struct boundary_turn turn)
     uint32_t turns;
     turn.n = ++s->n;
     boundary_append(&s->rule, &s->buffer, &turn);
-    while (s->buffer.turns != 0 &&
-           (turns = boundary_cut(&s->rule, &s->buffer, false)) != 0)
+    while (s->buffer.turns != 0 && (turns = boundary_cut(&s->rule, &s->buffer, false)) != 0)
         take(s, turns);
     if (s->buffer.turns != 0)
         ck_assert(!boundary_has_cut(&s->rule, &s->buffer));
@@ -268,22 +277,21 @@ END_TEST
 /* A random session with subjects, openings, machines and long turns. */
 static struct boundary_turn random_turn(uint64_t *subject)
 {
-    if (rand() % 9 == 0)
-        *subject = (uint64_t)(rand() % 5) * 1000;
-    struct boundary_turn turn =
-        turn_of(1, *subject + (uint64_t)(rand() % 8), 1 + (uint32_t)(rand() % 9));
-    turn.flags = (uint8_t)(rand() % 4 == 0 ? rand() & 63 : 0);
-    if (rand() % 12 == 0)
+    if (random_below(9) == 0)
+        *subject = (uint64_t)random_below(5) * 1000;
+    struct boundary_turn turn = turn_of(1, *subject + random_below(8), 1 + random_below(9));
+    turn.flags = (uint8_t)(random_below(4) == 0 ? random_below(64) : 0);
+    if (random_below(12) == 0)
         turn.flags |= BOUNDARY_MACHINE;
-    if (rand() % 25 == 0)
-        turn.tokens = (uint32_t)(rand() % 5000);
+    if (random_below(25) == 0)
+        turn.tokens = random_below(5000);
     return turn;
 }
 
 START_TEST(state_carries_everything)
 {
     static struct session plain, stored;
-    srand(7);
+    random_state = 7;
     start(&plain);
     start(&stored);
     stored.through_state = true;
@@ -306,7 +314,7 @@ END_TEST
 START_TEST(replayed_buffers_go_on)
 {
     static struct session s;
-    srand(11);
+    random_state = 11;
     uint64_t subject = 0;
     for (uint32_t turns = 1; turns < 40; turns++) {
         struct boundary_turn list[40];
@@ -345,7 +353,7 @@ START_TEST(damaged_state_is_refused)
     char *bad = arena_alloc(arena, good.len);
     for (size_t i = 0; i < good.len; i++) { /* any byte may be any: no crash */
         memcpy(bad, good.at, good.len);
-        bad[i] = (char)(bad[i] ^ (1 << rand() % 8));
+        bad[i] = (char)(bad[i] ^ (1 << random_below(8)));
         s.buffer.state = (struct str){bad, good.len};
         if (boundary_decode(&s.buffer, arena, &rule, &known, &err) == ERR_OK)
             boundary_check(&rule, &s.buffer);

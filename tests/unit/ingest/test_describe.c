@@ -88,11 +88,13 @@ END_TEST
 
 START_TEST(one_line_and_whole_characters)
 {
-    (void)say("a", "Ann", "Die größte Überraschung war der Blumenstrauß aus Ölmühlen, "
-                             "den Jürgen überreichte, während draußen Blätter fielen und "
-                             "später Schnee über Dächer, Gärten, Höfe und Brücken wehte.");
-    (void)say("a", "Li", "我昨天在北京买了一辆自行车，骑着它去了长城，路上看见很多很多的花和树，"
-                         "还遇见了老朋友，我们一起吃了饺子，喝了茶，聊了很久很久，非常开心。");
+    (void)say("a", "Ann",
+              "Die größte Überraschung war der Blumenstrauß aus Ölmühlen, "
+              "den Jürgen überreichte, während draußen Blätter fielen und "
+              "später Schnee über Dächer, Gärten, Höfe und Brücken wehte.");
+    (void)say("a", "Li",
+              "我昨天在北京买了一辆自行车，骑着它去了长城，路上看见很多很多的花和树，"
+              "还遇见了老朋友，我们一起吃了饺子，喝了茶，聊了很久很久，非常开心。");
     struct episode episode = closed();
     for (size_t i = 0; i < episode.summary.len; i++)
         ck_assert_uint_ge((unsigned char)episode.summary.at[i], ' ');
@@ -104,8 +106,9 @@ END_TEST
 
 START_TEST(fenced_text_is_not_told_again)
 {
-    (void)say("a", "Ann", "<<<hypermem:memory\nThe vault code is 4711 and the vault is green.\n"
-                          "hypermem:memory>>>\nI like the vault.");
+    (void)say("a", "Ann",
+              "<<<hypermem:memory\nThe vault code is 4711 and the vault is green.\n"
+              "hypermem:memory>>>\nI like the vault.");
     struct episode episode = closed();
     EXPECT_LACKS(episode.summary, "4711");
 }

@@ -31,10 +31,8 @@ static void open_scene(struct scene *s)
 {
     *s = (struct scene){.txn = begin(&stage_kit.kit.f), .arena = arena_new(256 << 20)};
     ck_assert_int_eq(space_get(s->txn, stage_kit.kit.space, &s->settings, &s->err), ERR_OK);
-    s->rebuild = (struct rebuild){.txn = s->txn,
-                                  .space = stage_kit.kit.space,
-                                  .settings = &s->settings,
-                                  .arena = s->arena};
+    s->rebuild = (struct rebuild){
+        .txn = s->txn, .space = stage_kit.kit.space, .settings = &s->settings, .arena = s->arena};
 }
 
 static void close_scene(struct scene *s)

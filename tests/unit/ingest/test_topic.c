@@ -40,7 +40,8 @@ START_TEST(a_story_goes_on)
     tell_others();
     uint32_t others = topics_now();
     ck_assert_uint_eq(others, 4);
-    uint32_t first = tell("My greyhound Turnip stole a salmon.", "Turnip the greyhound is a thief.");
+    uint32_t first =
+        tell("My greyhound Turnip stole a salmon.", "Turnip the greyhound is a thief.");
     ck_assert_uint_eq(topics_now(), others + 1);
     uint32_t second = tell("The vet says Turnip is healthy.", "Greyhounds like Turnip live long.");
     ck_assert_uint_eq(topics_now(), others + 1);
@@ -156,7 +157,8 @@ END_TEST
 START_TEST(a_replaced_topic_is_kept_as_history)
 {
     tell_others();
-    uint32_t first = tell("My greyhound Turnip stole a salmon.", "Turnip the greyhound is a thief.");
+    uint32_t first =
+        tell("My greyhound Turnip stole a salmon.", "Turnip the greyhound is a thief.");
     uint32_t doc = topic_now(topic_of(first)).doc;
     size_t history = count_rows(&stage_kit.kit.f, stage_kit.kit.space, KIND_HISTORY);
     (void)tell("The vet says Turnip is healthy.", "Greyhounds like Turnip live long.");
