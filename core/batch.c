@@ -92,6 +92,7 @@ uint32_t batch_del_u32(struct batch *batch, enum store_kind kind, uint32_t id, u
     return batch_del(batch, kind, (struct str){key, sizeof key}, flags);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the five that say where, and the rows */
 uint32_t batch_rows(struct batch *batch, enum store_kind kind, struct str prefix,
                     uint32_t rows_per_block, uint32_t width, uint32_t row, struct str rows)
 {

@@ -195,7 +195,7 @@ uint32_t batch_intern(struct batch *batch, enum store_kind kind, struct str key,
 void batch_fix(struct batch *batch, uint32_t op, enum batch_place place, uint32_t offset,
                uint32_t slot, uint32_t add);
 void batch_log(struct batch *batch, enum batch_change change, enum store_kind kind, uint32_t slot,
-               uint32_t first, uint32_t count);
+               uint32_t first, uint32_t n);
 /* A row that goes at `at_ms`: an EXPIRY row and the counter. */
 void batch_expire(struct batch *batch, uint64_t at_ms, enum store_kind kind, struct str key);
 

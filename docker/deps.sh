@@ -81,7 +81,10 @@ has() {
     case $1 in
     cmd:clang*) command -v "${1#cmd:}-14" || command -v "${1#cmd:}" ;;
     cmd:*) command -v "${1#cmd:}" ;;
-    hdr:*) ls /usr/include/"${1#hdr:}" /usr/include/*/"${1#hdr:}" /usr/local/include/"${1#hdr:}" | grep . ;;
+    hdr:*)
+        at=${1#hdr:}
+        ls "/usr/include/$at" /usr/include/*/"$at" "/usr/local/include/$at" | grep .
+        ;;
     so:*) ldconfig -p | grep -F "${1#so:}" || /sbin/ldconfig -p | grep -F "${1#so:}" ;;
     clang-rt) has_clang_rt ;;
     esac >/dev/null 2>&1

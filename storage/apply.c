@@ -9,7 +9,7 @@
 #include "storage/group.h"
 #include "storage/log_row.h"
 
-enum { REFUSED = -1 }; /* between LMDB's codes (below -30000) and errno's (above 0) */
+enum { REFUSED = -1 }; /* see STORAGE_DAMAGED */
 
 struct apply {
     struct group *group;
@@ -151,7 +151,7 @@ static int plan_slot(struct apply *a, struct batch_slot *slot)
             return rc;
         if (value.at != NULL) {
             slot->value = value.len == 4 ? le32_get(value.at) : 0;
-            return slot->value != 0 ? 0 : MDB_CORRUPTED;
+            return slot->value != 0 ? 0 : STORAGE_DAMAGED;
         }
     }
     uint32_t n = slot->type == SLOT_INTERN ? 1 : slot->n;
@@ -207,7 +207,7 @@ static void derive(struct apply *a)
             v[STAT_PROCESSED] = v[STAT_SEQ];
         else if (a->batch->processed > v[STAT_PROCESSED])
             v[STAT_PROCESSED] = a->batch->processed;
-        ASSERT(v[STAT_PROCESSED] <= v[STAT_SEQ]);
+        ASSERT(a->batch->processed <= v[STAT_SEQ]);
     }
     uint64_t idle = v[STAT_IDLE_DUE];
     uint64_t expire = v[STAT_EXPIRE_DUE];
@@ -471,6 +471,8 @@ int apply__batch(struct group *group, struct batch *batch)
     batch->outcome = ERR_OK;
     batch->refusal = NULL;
     int rc = plan(&a);
+    if (rc == STORAGE_DAMAGED)
+        rc = refuse(&a, ERR_INTERNAL, "%s", storage__text(rc));
     if (rc == REFUSED)
         return 0;
     if (rc == 0)

@@ -26,6 +26,7 @@ static enum err_code is_empty(const char *to, struct err *err)
     if (dir == NULL)
         return storage__error(err, errno, to);
     bool empty = true;
+    /* cppcheck-suppress readdirCalled ; the stream is not shared between threads */
     for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
         bool dots = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
         empty = empty && dots;
@@ -52,24 +53,6 @@ static void copy_undo(struct copy *copy)
     (void)unlink(copy->part);
     if (copy->made_dir)
         (void)rmdir(copy->to);
-}
-
-static int sync_dir(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return errno;
-    int rc = fsync(fd) != 0 ? errno : 0;
-    (void)close(fd);
-    return rc;
-}
-
-/* The directory's own name must last, too. */
-static int sync_parent(const char *path)
-{
-    char parent[PATH_BYTES + 4];
-    (void)snprintf(parent, sizeof parent, "%s/..", path);
-    return sync_dir(parent);
 }
 
 /* --- a file opened by its own name, for reading --- */
@@ -165,9 +148,7 @@ static enum err_code give_name(const struct copy *copy, struct err *err)
 {
     if (rename(copy->part, copy->whole) != 0)
         return storage__error(err, errno, copy->whole);
-    int rc = sync_dir(copy->to);
-    if (rc == 0)
-        rc = sync_parent(copy->to);
+    int rc = dir__sync(copy->to);
     return rc == 0 ? ERR_OK : storage__error(err, rc, copy->to);
 }
 

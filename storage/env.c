@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,6 +147,8 @@ static enum err_code settle(struct store *store, struct err *err)
         goto out;
     rc = mdb_txn_commit(txn);
     txn = NULL;
+    if (rc == 0 && !store->options.read_only)
+        rc = dir__sync(store->dir); /* perhaps the files are new */
     if (rc != 0)
         code = storage__error(err, rc, "write the format row");
 out:
@@ -168,10 +169,12 @@ static enum err_code open_failed(const struct store *store, int rc, struct err *
     if (rc == EACCES || rc == EPERM || rc == EROFS)
         return err_set(err, ERR_DENIED, "no permission to %s the data directory %s (%s)",
                        store->options.read_only ? "read" : "write", dir, mdb_strerror(rc));
+    unsigned gib =
+        store->options.map_size_gib < MAP_GIB_LEAST ? store->options.map_size_gib : MAP_GIB_LEAST;
     if (is_map_refused(rc))
         return err_set(err, ERR_UNAVAILABLE,
-                       "the system refuses %d GiB of address space for the data (map_size_gib): %s",
-                       MAP_GIB_LEAST, mdb_strerror(rc));
+                       "the system refuses %u GiB of address space for the data (map_size_gib): %s",
+                       gib, mdb_strerror(rc));
     return storage__error(err, rc, dir);
 }
 

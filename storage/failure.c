@@ -75,6 +75,7 @@ enum write_failure failure__kind(const struct store *store, int rc)
     switch (rc) {
     case MDB_TXN_FULL:
     case MDB_BAD_VALSIZE:
+    case STORAGE_DAMAGED:
     case ENOMEM: return FAIL_BATCH;
     case EIO: return full_explains_eio(store) ? FAIL_FULL : FAIL_LATCH;
     default: return FAIL_LATCH;

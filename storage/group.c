@@ -82,6 +82,7 @@ static int write_space(struct group *group, struct group_space *space)
 int group__commit(struct group *group)
 {
     int rc = 0;
+    DASSERT((group__check(group), true));
     for (uint32_t i = 0; rc == 0 && i < group->n_spaces; i++) {
         if (group->spaces[i].touched)
             rc = write_space(group, &group->spaces[i]);
@@ -152,6 +153,16 @@ static struct group_space *space_add(struct group *group, uint64_t id, uint32_t 
     return space;
 }
 
+void group__check(const struct group *group)
+{
+    ASSERT(group->n_spaces <= GROUP_SPACES);
+    for (uint32_t i = 0; i < group->n_spaces; i++) {
+        const struct group_space *space = &group->spaces[i];
+        ASSERT(group->index[space->slot] == i + 1);        /* G1 */
+        ASSERT(place_of(group, space->id) == space->slot); /* G1 */
+    }
+}
+
 int group__space(struct group *group, uint64_t id, struct group_space **out)
 {
     *out = NULL;
@@ -169,7 +180,7 @@ int group__space(struct group *group, uint64_t id, struct group_space **out)
     if (rc != 0)
         return rc == MDB_NOTFOUND ? 0 : rc;
     if (!stat__unpack(value, &stat))
-        return MDB_CORRUPTED;
+        return STORAGE_DAMAGED;
     *out = space_add(group, id, slot);
     (*out)->stat = stat;
     (*out)->due_row = stat.v[STAT_DUE];

@@ -57,6 +57,7 @@ void group__abort(struct group *group);
 /* After commit or abort, when nobody looks at batches, refusals or spaces any more. */
 void group__clear(struct group *group);
 void group__join(struct group *group, struct batch *batch);
+void group__check(const struct group *group); /* G1 */
 
 /* The space's entry; *out NULL when it has no STAT row. */
 int group__space(struct group *group, uint64_t id, struct group_space **out);

@@ -5,7 +5,7 @@
 
 const char *storage__text(int rc)
 {
-    return mdb_strerror(rc);
+    return rc == STORAGE_DAMAGED ? "a row is damaged, run hypermemd fsck" : mdb_strerror(rc);
 }
 
 static enum err_code code_of(int rc)
@@ -34,5 +34,5 @@ static enum err_code code_of(int rc)
 
 enum err_code storage__error(struct err *err, int rc, const char *doing)
 {
-    return err_set(err, code_of(rc), "storage: %s: %s", doing, mdb_strerror(rc));
+    return err_set(err, code_of(rc), "storage: %s: %s", doing, storage__text(rc));
 }

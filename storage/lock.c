@@ -11,6 +11,8 @@
 
 #include "storage/storage_int.h"
 
+enum { PATH_BYTES = 4096 };
+
 static enum err_code held(int fd, const char *dir, struct err *err)
 {
     char text[128];
@@ -41,7 +43,7 @@ static enum err_code sign(int fd, const char *path, struct err *err)
 
 enum err_code lock__take(const char *dir, int *out, struct err *err)
 {
-    char path[4096];
+    char path[PATH_BYTES];
     int fd = -1;
     enum err_code code = ERR_OK;
     int n = snprintf(path, sizeof path, "%s/LOCK", dir);
@@ -65,6 +67,28 @@ out:
     if (fd >= 0)
         (void)close(fd);
     return code;
+}
+
+static int sync_one(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    int rc = fsync(fd) != 0 ? errno : 0;
+    (void)close(fd);
+    return rc;
+}
+
+int dir__sync(const char *dir)
+{
+    char parent[PATH_BYTES];
+    int n = snprintf(parent, sizeof parent, "%s/..", dir);
+    if (n < 0 || (size_t)n >= sizeof parent)
+        return ENAMETOOLONG;
+    int rc = sync_one(dir);
+    if (rc == 0)
+        rc = sync_one(parent);
+    return rc == EACCES ? 0 : rc; /* a parent that is not ours to read: it is not new */
 }
 
 void lock__release(int fd)

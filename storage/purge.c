@@ -16,7 +16,7 @@ static int first_dead(MDB_cursor *cursor, uint64_t *space)
         return 0;
     if (rc == 0 && key_in_range(key, at.at)) {
         if (key.mv_size != KEY_PREFIX + 8)
-            return MDB_CORRUPTED;
+            return STORAGE_DAMAGED;
         *space = be64_get(key_rest(key).at);
     }
     return rc;

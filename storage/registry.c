@@ -12,7 +12,7 @@ int registry__get(MDB_txn *txn, MDB_dbi dbi, struct str name, struct registry_ro
     if (rc != 0)
         return rc == MDB_NOTFOUND ? 0 : rc;
     if (value.mv_size != sizeof *row)
-        return MDB_CORRUPTED;
+        return STORAGE_DAMAGED;
     memcpy(row, value.mv_data, sizeof *row);
     return 0;
 }
@@ -36,7 +36,7 @@ int format__get(MDB_txn *txn, MDB_dbi dbi, struct format_row *row)
     if (rc != 0)
         return rc;
     if (value.mv_size < sizeof *row)
-        return MDB_CORRUPTED;
+        return STORAGE_DAMAGED;
     memcpy(row, value.mv_data, sizeof *row);
     return 0;
 }
@@ -88,7 +88,7 @@ enum err_code store_stat(struct store_txn *txn, uint64_t space, struct space_sta
     if (rc != 0)
         return storage__error(err, rc, "read counters");
     if (!stat__unpack(value, stat))
-        return storage__error(err, MDB_CORRUPTED, "read counters");
+        return storage__error(err, STORAGE_DAMAGED, "read counters");
     return ERR_OK;
 }
 
@@ -136,7 +136,7 @@ enum err_code storage_due_next(struct store_txn *txn, uint64_t after_ms, uint64_
             *due_ms = be64_get(item.key.at);
             *space = be64_get(item.key.at + 8);
         } else {
-            code = storage__error(err, MDB_CORRUPTED, "list due spaces");
+            code = storage__error(err, STORAGE_DAMAGED, "list due spaces");
         }
     }
     store_cursor_close(cursor);
@@ -159,7 +159,7 @@ enum err_code storage_dead_next(struct store_txn *txn, uint64_t after, uint64_t 
         if (item.key.len == sizeof from)
             *space = be64_get(item.key.at);
         else
-            code = storage__error(err, MDB_CORRUPTED, "list deleted spaces");
+            code = storage__error(err, STORAGE_DAMAGED, "list deleted spaces");
     }
     store_cursor_close(cursor);
     return code;

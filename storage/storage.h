@@ -22,6 +22,7 @@
  *   STORE_FULL     no space (ENOSPC, EDQUOT, EFBIG, a full map, and EIO that a full disk explains:
  *                  LMDB reports a short write as EIO). All queued batches are refused with
  *                  ERR_STORAGE_FULL; the writer probes once a second until a write succeeds.
+ *                  Deletions are refused too: they need pages before they free any.
  *   STORE_LATCHED  any other write or sync error. After a failed fdatasync a later one may report
  *                  success for pages that were lost, so nothing is written until restart. Reads go
  *                  on; if LMDB itself is in panic, reads move to a second, read-only environment on
@@ -39,8 +40,11 @@
  * Threads. store_begin() … store_end() from any thread, each transaction by one at a time;
  * store_submit() from any thread; callbacks and the watcher run on the writer thread.
  *
- * Costs. Read transaction from the pool ~50 ns; store_get ~0.4 us; a batch of 8 puts ~7 us of
- * writer time plus its share of the commit (tests/bench/README.md).
+ * Costs (two cores, data in memory). Read transaction from the pool 80 ns; store_get 0.2 us; cursor
+ * open 15 ns, step 12 ns. A turn's batch (8 puts, LOG, STAT) takes 4 us of the writer when all go
+ * to one space, 11 us over 100 spaces, 25 us over 1,000, where each dirties pages of its own; then
+ * its share of a commit of 0.5 to 2 ms. With 32 submitters that is the speed of the same puts done
+ * bare (ratio 0.9 to 1.4), groups of 28 to 32 batches.
  *
  * Rejected: MDB_WRITEMAP (a stray pointer could write the file), a database a space (LMDB copies
  * every handle at each transaction), nested transactions for refusals (they copy the dirty list;

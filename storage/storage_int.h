@@ -71,14 +71,20 @@ struct store {
     struct writer *writer; /* NULL when read_only */
 };
 
+/* Beside LMDB's codes (below -30000) and errno's (above 0): a row that LMDB read well is not what
+ * we wrote. One space's misfortune, unlike MDB_CORRUPTED. */
+enum { STORAGE_DAMAGED = -2 };
+
 /* Maps an LMDB or errno code to one of ours, with what was being done. Not for 0. */
 enum err_code storage__error(struct err *err, int rc, const char *doing);
-/* Text of an LMDB or errno code. */
+/* Text of such a code. */
 const char *storage__text(int rc);
 
 /* --- lock.c --- */
 enum err_code lock__take(const char *dir, int *out, struct err *err) MUST_USE;
 void lock__release(int fd); /* -1 is fine */
+/* Makes the names in the directory, and its own, last. 0 or an errno. */
+int dir__sync(const char *dir);
 
 /* --- env.c --- */
 enum err_code env__open(struct store *store, struct err *err) MUST_USE;

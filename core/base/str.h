@@ -27,7 +27,7 @@ static inline struct str str_of(const char *text)
 
 static inline bool str_eq(struct str a, struct str b)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+    return a.len == b.len && (a.len == 0 || a.at == b.at || memcmp(a.at, b.at, a.len) == 0);
 }
 
 /* Byte order; a prefix sorts first. */

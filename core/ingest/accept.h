@@ -57,10 +57,10 @@ struct accept_plan {
 enum err_code accept_check_turn(const struct turn_input *turn, const char *noun, uint32_t index,
                                 struct err *err) MUST_USE;
 
-/* Checks all turns, then builds. `settings` are those of the space (NULL: read here). `space` 0 with
- * `name`: the batch creates the space with `settings`. A refusal of the batch with ERR_CONFLICT
- * means: find the space again and build again. The plan borrows from `txn` only until it returns;
- * its strings lie in the arena. */
+/* Checks all turns, then builds. `settings` are those of the space (NULL: read here). `space` 0
+ * with `name`: the batch creates the space with `settings`. A refusal of the batch with
+ * ERR_CONFLICT means: find the space again and build again. The plan borrows from `txn` only until
+ * it returns; its strings lie in the arena. */
 enum err_code accept_build(struct store_txn *txn, uint64_t space, struct str name,
                            const struct space *settings, const struct accept_call *call,
                            struct arena *arena, struct accept_plan *plan, struct err *err) MUST_USE;

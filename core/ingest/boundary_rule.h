@@ -1,8 +1,8 @@
 /* The built-in boundary of one session's buffer (DESIGN 6.2).
  *
- * Gap g lies before turn g. Gaps are decided strictly in order, each when turn g + BOUNDARY_AHEAD is
- * there, so a decision depends on the order of turns alone and not on how many had arrived when it
- * was made. With n = turns of the open episode before g, the first rule that fires:
+ * Gap g lies before turn g. Gaps are decided strictly in order, each when turn g + BOUNDARY_AHEAD
+ * is there, so a decision depends on the order of turns alone and not on how many had arrived when
+ * it was made. With n = turns of the open episode before g, the first rule that fires:
  *
  *   n >= LIMIT_EPISODE_TURNS, or tokens of those turns and g > LIMIT_EPISODE_TOKENS   cut
  *   g is by assistant, tool or system      no cut: an answer stays with its question
@@ -11,12 +11,13 @@
  *             u(j) = (n - 3 + 3 cue(j) + 2 asks(j)) m - 6 cohesion(4 turns before j; 2 from j on)
  *           cut when u(g) > 0, u(g) >= u(g+1), u(g) >= u(g+2) and none of g+1, g+2, g+3 opens one
  *
- * So the longer an episode is, the smaller a dip is enough; a turn that changes the subject in words
- * ("by the way") counts as three turns, one that asks as two. u is -infinity behind a question.
+ * So the longer an episode is, the smaller a dip is enough; a turn that changes the subject in
+ * words ("by the way") counts as three turns, one that asks as two. u is -infinity behind a
+ * question.
  *
- * What needs clocks (gaps of 6 hours, another session's turn, idleness) and the turn that is too long
- * for company are seen by stage_walk.c when a turn arrives: they close the whole buffer. Gaps that
- * still wait are then decided without the last rule, so a short tail stays with its episode.
+ * What needs clocks (gaps of 6 hours, another session's turn, idleness) and the turn that is too
+ * long for company are seen by stage_walk.c when a turn arrives: they close the whole buffer. Gaps
+ * that still wait are then decided without the last rule, so a short tail stays with its episode.
  *
  *   buffer    a b c d e f g h i | j k l          next = 9: the gap before j
  *   kept            f g h i j k l                4 before the gap and all behind it
@@ -28,7 +29,7 @@
  *
  * I1  1 <= next <= turns; kept are the last n_kept turns of the buffer, and reach back to
  *     max(0, next - BOUNDARY_WINDOW).
- * I2  at most BOUNDARY_AHEAD - 1 turns lie behind turn `next` between two calls of boundary_cut(). */
+ * I2  at most BOUNDARY_AHEAD - 1 turns lie behind turn `next` once boundary_cut() found no cut. */
 #ifndef HM_CORE_INGEST_BOUNDARY_RULE_H
 #define HM_CORE_INGEST_BOUNDARY_RULE_H
 
@@ -81,8 +82,8 @@ void boundary_append(struct boundary *b, struct buffer *buffer, const struct bou
 /* The same for a turn whose gap was decided against a cut when it came: for the turns of a buffer
  * whose state is not known. */
 void boundary_replay(struct boundary *b, struct buffer *buffer, const struct boundary_turn *turn);
-/* Decides what can be decided; `closing`: nothing more will come, so no gap waits. Returns the length
- * in turns of the episode that is cut off, 0 when there is none (yet). */
+/* Decides what can be decided; `closing`: nothing more will come, so no gap waits. Returns the
+ * length in turns of the episode that is cut off, 0 when there is none (yet). */
 uint32_t boundary_cut(struct boundary *b, const struct buffer *buffer, bool closing);
 /* True when boundary_cut() would find one without anything new. */
 bool boundary_has_cut(const struct boundary *b, const struct buffer *buffer);

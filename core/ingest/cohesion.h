@@ -4,8 +4,8 @@
  *
  *   cohesion(L; R) = (occurrences in R of terms that occur in L + K mean) / (occurrences in R + K)
  *
- * Stop words, parts of compounds, light words (describe_light.h) and the names of those who speak do
- * not count. Few words say little, so the value is drawn towards the session's mean. */
+ * Stop words, parts of compounds, light words (describe_light.h) and the names of those who speak
+ * do not count. Few words say little, so the value is drawn towards the session's mean. */
 #ifndef HM_CORE_INGEST_COHESION_H
 #define HM_CORE_INGEST_COHESION_H
 

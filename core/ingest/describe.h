@@ -2,9 +2,9 @@
  *
  *   title    "Nora and Idris: Seven Cranes Marathon, training plan, Anneke": who, and the strongest
  *            terms as written; capitalised runs and repeated pairs stay together
- *   summary  "4 March 2025. Idris: I signed up for a marathon yesterday (3 March 2025). Nora: …": the
- *            one to three most central sentences in the order they were said, who said them, and
- *            both forms of relative dates
+ *   summary  "4 March 2025. Idris: I signed up for a marathon yesterday (3 March 2025). Nora: …":
+ *            the one to three most central sentences in the order they were said, who said them,
+ *            and both forms of relative dates
  *
  * A topic is told by its keywords and, with dates, the titles of its first and latest episodes. All
  * on one line. Everything is in the arena; ERR_EXHAUSTED is the only error. */

@@ -1,7 +1,8 @@
 /* The built-in facts of an episode (DESIGN 6.5): each sentence with content is one.
  *
- *   content   "Caroline: I went to a support group yesterday (7 May 2023)": as it was said, by whom,
- *             relative dates in both forms. A very short answer carries the question in front of it
+ *   content   "Caroline: I went to a support group yesterday (7 May 2023)": as it was said, by
+ *             whom, relative dates in both forms. A very short answer carries the question in
+ *             front of it
  *   time      what its first date means
  *   weight    how much it states: words and their length, more for dates, numbers and names, half
  *             for a question

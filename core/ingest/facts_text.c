@@ -133,7 +133,7 @@ static uint32_t score_of(const struct token *token)
 static struct str keywords_of(struct arena *arena, const struct dialogue *d,
                               const struct fact_draft *draft)
 {
-    struct keyword words[KEYWORD_CANDIDATES];
+    struct keyword words[KEYWORD_CANDIDATES] = {0};
     uint32_t n = 0;
     const struct said_sentence *s = draft->sentence;
     const struct token *tokens = said_tokens(draft->said, s);

@@ -29,8 +29,9 @@ struct job {
 
 const char *job_kind_slug(uint8_t kind);
 const char *job_state_slug(uint8_t state);
-/* After the u8 format: u8 kind, state and flags (1 degraded, 2 all sessions), LE32 after_n (the hole
- * of a new flush) and closed, LE64 created and updated, session and error with their lengths. */
+/* After the u8 format: u8 kind, state and flags (1 degraded, 2 all sessions), LE32 after_n (the
+ * hole of a new flush) and closed, LE64 created and updated, session and error with their lengths.
+ * */
 enum { JOB_AFTER_AT = 4 };
 void job_encode(const struct job *job, struct buf *out);
 /* ERR_INTERNAL when damaged. */

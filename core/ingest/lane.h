@@ -20,7 +20,8 @@
  * in it changes. Nothing spins: whatever waits has a time in lanes_next_due_ms().
  *
  * I1  a lane has at most one holder.
- * I2  a space whose DUE row is <= now has a stage step queued or running, or rests, or is counted as
+ * I2  a space whose DUE row is <= now has a stage step queued or running, or rests, or is counted
+ * as
  *     overflow, which makes the next free place scan the DUE rows.
  * I3  no memory is taken after lanes_new(), so nothing here can fail; when all lanes are in use a
  *     step is parked until one is free.
@@ -48,8 +49,8 @@ void lanes_due(struct lanes *lanes, uint64_t space);
 /* Looks for spaces that are due: queues a scan on a stage worker. Called once at start and when the
  * time told by lanes_next_due_ms() has come. */
 void lanes_scan(struct lanes *lanes);
-/* Wall time of the next DUE row that a scan has seen or a watcher told, or of the next attempt after
- * a failure; UINT64_MAX: none. Stage steps move it too: look at it at least once a second. */
+/* Wall time of the next DUE row that a scan has seen or a watcher told, or of the next attempt
+ * after a failure; UINT64_MAX: none. Stage steps move it too: look at it at least once a second. */
 uint64_t lanes_next_due_ms(struct lanes *lanes);
 void lanes_note_due(struct lanes *lanes, uint64_t due_ms);
 

@@ -4,8 +4,8 @@
  * in one go, as far as that is possible.
  *
  * Nothing of the old text may be used: the old title, summary, participants and keywords are not
- * even passed. The snapshot still holds what goes; who reads more than the arguments skips the turns
- * and facts listed as gone. */
+ * even passed. The snapshot still holds what goes; who reads more than the arguments skips the
+ * turns and facts listed as gone. */
 #ifndef HM_CORE_INGEST_REBUILD_H
 #define HM_CORE_INGEST_REBUILD_H
 
@@ -34,9 +34,9 @@ enum err_code rebuild_episode(const struct rebuild *rebuild, const struct turn *
                               struct err *err) MUST_USE;
 
 /* `episodes`: the members that are left as they will be, by id; at least one. What a successor took
- * from its predecessor is not to be had again: the line's later topics are rebuilt too. In `topic` every field
- * but title, summary and keywords is as it will be; these are set. `bag`: its document in the topic
- * layer. */
+ * from its predecessor is not to be had again: the line's later topics are rebuilt too. In `topic`
+ * every field but title, summary and keywords is as it will be; these are set. `bag`: its document
+ * in the topic layer. */
 enum err_code rebuild_topic(const struct rebuild *rebuild, const struct episode *episodes,
                             uint32_t n, struct topic *topic, struct term_bag *bag,
                             struct err *err) MUST_USE;

@@ -5,22 +5,23 @@
  *     +------> its episode: rebuilt from the turns that are left; without any it goes
  *     |           `--> its topics: rebuilt from the episodes that are left; without any they go
  *     |                   |--> later topics of the line: rebuilt, they began with its keywords
- *     |                   `--> previous and next of the line meet; a line without its first topic is
- *     |                        named after the second
+ *     |                   `--> previous and next of the line meet; a line without its first topic
+ *     is |                        named after the second
  *     `------> its documents' neighbours in the session are linked to each other
  *
  * An open or unlooked turn just goes (its buffer is rewritten). Deleting a fact keeps its hash row
  * (id 0), so that no redo makes it again; its episode's text stays. A topic's delete removes the
- * episodes that are in no other topic; an episode's its turns. HISTORY of everything that went or was
- * rebuilt is blanked; the client ids are free. Names of sessions and speakers stay: their ordinals
- * are in use for ever. One batch each; METRIC_*_DELETED is the caller's, after the commit.
+ * episodes that are in no other topic; an episode's its turns. HISTORY of everything that went or
+ * was rebuilt is blanked; the client ids are free. Names of sessions and speakers stay: their
+ * ordinals are in use for ever. One batch each; METRIC_*_DELETED is the caller's, after the commit.
  *
  * A fact that loses its first source keeps its wording and takes time and role of the next one. The
- * fact of a short answer quotes the question of the turn before (core/ingest/facts.h): when that turn
- * goes, the answer is no source of it any more.
+ * fact of a short answer quotes the question of the turn before (core/ingest/facts.h): when that
+ * turn goes, the answer is no source of it any more.
  * A turn's row keeps naming facts that are gone: the index knows them as dead.
  *
- * Costs: reads what it changes, the turns of rebuilt episodes and the episodes of rebuilt topics. */
+ * Costs: reads what it changes, the turns of rebuilt episodes and the episodes of rebuilt topics.
+ * */
 #ifndef HM_CORE_INGEST_REMOVE_H
 #define HM_CORE_INGEST_REMOVE_H
 

@@ -1,9 +1,9 @@
 /* What the files of remove share: one deletion in the making.
  *
- * Everything that the deletion touches is loaded once into a table by id, changed there, and written
- * at the end; so steps compose (two neighbours that both go, two topics of one line). First the turns
- * that go are gathered (remove.c), then each kind is settled in order: facts, episodes, topics; then
- * all is written. */
+ * Everything that the deletion touches is loaded once into a table by id, changed there, and
+ * written at the end; so steps compose (two neighbours that both go, two topics of one line).
+ * First the turns that go are gathered (remove.c), then each kind is settled in order: facts,
+ * episodes, topics; then all is written. */
 #ifndef HM_CORE_INGEST_REMOVE_INT_H
 #define HM_CORE_INGEST_REMOVE_INT_H
 

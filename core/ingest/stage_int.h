@@ -61,7 +61,6 @@ struct stage_work {
     uint32_t n_said, cap_said;
     int64_t opened;        /* change of STAT_OPEN */
     uint64_t next_seq;     /* of the first turn that was not looked at; 0: there is none */
-    bool at_end;           /* every turn and flush was looked at */
     struct buffer closing; /* turns > 0: the episode to build */
     bool changed;          /* there is something to commit */
 
@@ -99,7 +98,8 @@ enum err_code stage__add_names(struct stage_work *w, const struct said *said, st
 /* stage_walk.c: goes on until an episode is to be closed or nothing is left. */
 enum err_code stage__walk(struct stage_work *w, struct err *err) MUST_USE;
 
-/* stage_rows.c: the row as it will be; NULL when memory is short. Pointers die with the next call. */
+/* stage_rows.c: the row as it will be; NULL when memory is short. The pointer dies with the next
+ * call. */
 struct turn_row *stage__row(struct stage_work *w, uint32_t doc);
 enum err_code stage__rows_write(struct stage_work *w, struct err *err) MUST_USE;
 

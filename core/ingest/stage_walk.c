@@ -250,7 +250,7 @@ static bool can_cut(const struct open_buffer *open, const void *arg)
     return open->loaded && boundary_has_cut(&open->rule, &open->buffer);
 }
 
-/* Gaps that an earlier unit left: it closes one episode, and there was another in the same turns. */
+/* An earlier unit closed one episode and left a gap undecided that needs no further turn. */
 static enum err_code finish_cuts(struct stage_work *w, struct err *err)
 {
     enum err_code rc = ERR_OK;
@@ -295,10 +295,8 @@ static enum err_code walk_turns(struct stage_work *w, struct store_cursor *curso
             break;
         if (flushes)
             return do_flush(w, flush, err);
-        if (turn.n == 0) {
-            w->at_end = true;
+        if (turn.n == 0)
             return close_idle(w, err);
-        }
         rc = look_at(w, &turn, err);
         if (rc == ERR_OK && w->looked == turn.n)
             rc = store_cursor_next(cursor, &item, err);

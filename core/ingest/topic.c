@@ -8,11 +8,14 @@
 #include "core/ingest/describe_int.h"
 
 enum {
-    ASKED_MAX = 512, /* terms whose rarity is looked up: the first by count of turns */
+    ASKED_MAX = 256, /* terms whose rarity is looked up: the most frequent of a long dialogue */
     QUERY_TERMS = 96,
+    KEYWORDS = 16, /* each rewriting of a topic keeps the old ones as history */
     RERANKED = 16,
     CHAIN_MAX = 4096, /* a longer chain is a loop of damaged records */
 };
+
+_Static_assert((unsigned)KEYWORDS <= LIMIT_TOPIC_KEYWORDS, "a record holds them");
 
 #define K1 1.2
 #define B 0.75
@@ -38,7 +41,7 @@ static bool is_subject(const struct dialogue_term *t)
 struct asked {
     uint64_t term;
     uint32_t index; /* of the dialogue term */
-    uint32_t turns;
+    uint32_t turns, count;
     double idf, weight;
     struct postings postings;
 };
@@ -48,6 +51,8 @@ static int by_turns(const void *left, const void *right)
     const struct asked *a = left, *b = right;
     if (a->turns != b->turns)
         return a->turns > b->turns ? -1 : 1;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
     return (a->term > b->term) - (a->term < b->term);
 }
 
@@ -72,7 +77,8 @@ static struct asked *list_subjects(struct arena *arena, const struct dialogue *d
     for (uint32_t i = 0; asked != NULL && i < d->n_terms; i++) {
         const struct dialogue_term *t = &d->terms[i];
         if (is_subject(t))
-            asked[(*n)++] = (struct asked){.term = t->term, .index = i, .turns = t->turns};
+            asked[(*n)++] =
+                (struct asked){.term = t->term, .index = i, .turns = t->turns, .count = t->count};
     }
     if (asked == NULL || *n <= ASKED_MAX)
         return asked;
@@ -414,14 +420,13 @@ enum err_code topic_add_keywords(const struct topic_reader *r, const struct dial
                                  const struct topic_terms *terms, struct topic *topic,
                                  struct err *err)
 {
-    struct topic_keyword *words =
-        ARENA_ARRAY(r->said->arena, struct topic_keyword, 2 * LIMIT_TOPIC_KEYWORDS);
+    struct topic_keyword *words = ARENA_ARRAY(r->said->arena, struct topic_keyword, 2 * KEYWORDS);
     if (words == NULL)
         return memory(err);
     uint32_t n = topic->n_keywords;
     if (n != 0)
         memcpy(words, topic->keywords, n * sizeof *words);
-    for (uint32_t i = 0; i < terms->n_query && i < LIMIT_TOPIC_KEYWORDS; i++) {
+    for (uint32_t i = 0; i < terms->n_query && i < KEYWORDS; i++) {
         const struct dialogue_term *t = &d->terms[terms->query[i]];
         float weight = terms->weight[terms->query[i]];
         if (weight > 0)
@@ -429,6 +434,6 @@ enum err_code topic_add_keywords(const struct topic_reader *r, const struct dial
     }
     qsort(words, n, sizeof *words, by_keyword_weight);
     topic->keywords = words;
-    topic->n_keywords = (uint16_t)(n < LIMIT_TOPIC_KEYWORDS ? n : LIMIT_TOPIC_KEYWORDS);
+    topic->n_keywords = (uint16_t)(n < KEYWORDS ? n : KEYWORDS);
     return ERR_OK;
 }

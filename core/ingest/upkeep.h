@@ -2,10 +2,10 @@
  * inverted index, else rows whose time is over (KIND_EXPIRY names them). Maintenance batches: they
  * change no answer and have no seq.
  *
- * STAT_EXPIRE_DUE is the time of the first EXPIRY row, exactly, 0 when there is none. Rows are added
- * by batches outside the lane, with later times than those that are there, so what a unit leaves is
- * known from its snapshot; only "none is left" could be wrong by then, and is therefore refused with
- * ERR_CONFLICT when the space changed meanwhile (NEED_STAT SEQ). */
+ * STAT_EXPIRE_DUE is the time of the first EXPIRY row, exactly, 0 when there is none. Rows are
+ * added by batches outside the lane, with later times than those that are there, so what a unit
+ * leaves is known from its snapshot; only "none is left" could be wrong by then, and is therefore
+ * refused with ERR_CONFLICT when the space changed meanwhile (NEED_STAT SEQ). */
 #ifndef HM_CORE_INGEST_UPKEEP_H
 #define HM_CORE_INGEST_UPKEEP_H
 

@@ -1,9 +1,9 @@
 /* Coarse to fine: topics, then episodes, then facts (DESIGN 7; paper section 4).
  *
- * Strict gate: episodes only of the chosen topics, facts only of the chosen episodes. Soft gate (the
- * default): the members and the flat best, which comes to the same score for all, so whatever stage
- * 1 misses stays in reach. Filters apply before every cut. A fact's factor is its turn's: how much
- * the turn states (prior), and whether the question names who said it. */
+ * Strict gate: episodes only of the chosen topics, facts only of the chosen episodes. Soft gate
+ * (the default): the members and the flat best, which comes to the same score for all, so whatever
+ * stage 1 misses stays in reach. Filters apply before every cut. A fact's factor is its turn's:
+ * how much the turn states (prior), and whether the question names who said it. */
 #include "core/recall/recall_int.h"
 
 /* Order: own, turn, window1, window2, window4, episode, date. Measured: tests/bench/README.md. */

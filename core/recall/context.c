@@ -7,8 +7,9 @@
  *
  * Units are taken by worth: score / (60 + characters)^0.4, so that a short turn that says it goes
  * before a long one that says it too (measured: 1.7 points of evidence at 1,000 tokens). Each is
- * added when the exact length of the whole text stays within 4 characters a token; one that does not
- * fit is passed over, MISSES of them end it. A long turn that does not fit gives its best facts.
+ * added when the exact length of the whole text stays within 4 characters a token; one that does
+ * not fit is passed over, MISSES of them end it. A long turn that does not fit gives its best
+ * facts.
  *
  * I1  characters of the text <= 4 * max_tokens.  I2  each text stands once.
  * I3  turn_ids names turns whose whole text is there. */

@@ -128,7 +128,8 @@ static int order_ranked(const void *a, const void *b)
                                       : (x->at > y->at) - (x->at < y->at);
 }
 
-/* A candidate without a signal earns nothing in that list. The factor moves the whole, as before. */
+/* A candidate without a signal earns nothing in that list. The factor moves the whole, as before.
+ * */
 static enum err_code fuse_rrf(struct recall *r, struct candidates *list, const float *weights,
                               struct err *err)
 {

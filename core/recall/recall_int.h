@@ -142,7 +142,8 @@ enum err_code recall__push(struct recall *r, struct candidates *list, const stru
 enum err_code recall__load(struct recall *r, struct err *err);
 /* The shown id of turn n; .at NULL when it is gone. */
 enum err_code recall__turn_id(struct recall *r, uint32_t n, struct str *id, struct err *err);
-/* The text of one document: its turn's text, or the part of a long one (turn->text stays absent). */
+/* The text of one document: its turn's text, or the part of a long one (turn->text stays absent).
+ * */
 enum err_code recall__part(struct recall *r, struct turn *turn, uint32_t doc, struct str *part,
                            struct err *err);
 

@@ -1,8 +1,9 @@
 /* Scoring (DESIGN 7, "What is scored"): one pass over the question's postings scores every layer.
  *
- * A turn is scored by itself and by windows of 1, 2 and 4 neighbours on each side within its session;
- * a window's term count and length are sums, so its score is BM25 of the joined text, and no window
- * is indexed. Lists are kept as sums over the terms, undivided; choose.c divides by the reach.
+ * A turn is scored by itself and by windows of 1, 2 and 4 neighbours on each side within its
+ * session; a window's term count and length are sums, so its score is BM25 of the joined text, and
+ * no window is indexed. Lists are kept as sums over the terms, undivided; choose.c divides by the
+ * reach.
  *
  *      session   . . a b [c] d e . .        a posting of c counts for
  *                    <-1->                   the windows of all turns

@@ -2,7 +2,8 @@
  *
  * A speaker's name is in nearly every question about them, and in the turns of those who talk TO
  * them: as a word it misleads. So it leaves the words and instead favours that speaker's own turns.
- * A date expression leaves the words too and becomes date terms. Both measured: tests/bench/README.md. */
+ * A date expression leaves the words too and becomes date terms. Both measured:
+ * tests/bench/README.md. */
 #include <stdlib.h>
 
 #include "core/recall/recall_int.h"

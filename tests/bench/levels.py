@@ -6,9 +6,9 @@
 Over the questions with evidence (category 5 left out), with the ten best topics alone:
   keep      mean share of a question's evidence turns that lie in episodes of those topics
   select    mean share of the space's episodes that those topics hold
-With --stories, on data whose turns carry a `story` label: pairwise F1 of topics against stories over
-episodes (an episode's story is the one most of its turns tell) and over turns, and the share of the
-episodes that the largest topic holds. A chain of successor topics counts as one topic.
+With --stories, on data whose turns carry a `story` label: pairwise F1 of topics against stories,
+over episodes (an episode's story is the one most of its turns tell) and over turns, and the share
+of the episodes that the largest topic holds. A chain of successor topics counts as one topic.
 """
 import argparse
 import collections

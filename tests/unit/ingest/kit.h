@@ -1,4 +1,5 @@
-/* What the tests of ingest share: a store, one space "s", turns posted as the API would post them. */
+/* What the tests of ingest share: a store, one space "s", turns posted as the API would post them.
+ * */
 #ifndef HM_TESTS_UNIT_INGEST_KIT_H
 #define HM_TESTS_UNIT_INGEST_KIT_H
 

@@ -1,6 +1,6 @@
-/* A small world of turns, episodes, topics and facts, kept twice: in the store, written as the stages
- * would write it, and as plain arrays. world_check() derives from the arrays all rows that there must
- * be and compares, so a deletion is one change of the arrays and one batch.
+/* A small world of turns, episodes, topics and facts, kept twice: in the store, written as the
+ * stages would write it, and as plain arrays. world_check() derives from the arrays all rows that
+ * there must be and compares, so a deletion is one change of the arrays and one batch.
  *
  * What exists follows from few things: which turns live, and which facts and topics were deleted on
  * request. A fact exists while one of its sources lives (and the turn that asked, when it quotes

@@ -234,6 +234,21 @@ START_TEST(slots_take_and_intern)
 }
 END_TEST
 
+START_TEST(a_damaged_row_refuses_its_batch_alone)
+{
+    struct batch *batch = batch_of(&fx, space);
+    (void)batch_put(batch, KIND_SESSION, STR("bad"), STR("not a number"), 0);
+    ck_assert_int_eq(apply(&fx, batch), ERR_OK);
+    batch = batch_of(&fx, space);
+    (void)batch_intern(batch, KIND_SESSION, STR("bad"), STAT_NEXT_SESSION);
+    struct err err;
+    ck_assert_int_eq(apply_err(&fx, batch, &err), ERR_INTERNAL);
+    ck_assert_ptr_nonnull(strstr(err.message, "damaged"));
+    ck_assert_int_eq(apply(&fx, batch_of(&fx, space)), ERR_OK);
+    ck_assert_uint_eq(stat_of(&fx, space).v[STAT_NEXT_SESSION], 1);
+}
+END_TEST
+
 START_TEST(numbers_run_out)
 {
     struct batch *batch = batch_of(&fx, space);
@@ -437,6 +452,7 @@ Suite *suite_store_batch(void)
     tcase_add_test(tc, needs);
     tcase_add_test(tc, refused_creation_leaves_no_space);
     tcase_add_test(tc, slots_take_and_intern);
+    tcase_add_test(tc, a_damaged_row_refuses_its_batch_alone);
     tcase_add_test(tc, numbers_run_out);
     tcase_add_test(tc, fixes);
     tcase_add_test(tc, log_row_tells_what_changed);
