@@ -280,11 +280,11 @@ def broken_disk_then_sigterm():
 
 # --- stopped and copied in the middle ---
 
-def start_crowd(data_dir, posters, number=0):
-    life = rounds.Life(data_dir).must_be_ready()
-    crowd = rounds.Crowd(posters, life.daemon.port)
-    crowd.wait(lambda: crowd.answered() >= 30 + number, 20)
-    return life, crowd
+def start_crowd(life, posters):
+    """The posters at work, with some replies already."""
+    crowd = rounds.Crowd(posters, life.must_be_ready().daemon.port)
+    crowd.must(lambda: crowd.answered() >= crowd.before + 30)
+    return crowd
 
 
 def fresh_posters(count=120):
@@ -295,8 +295,8 @@ def stop_under_load():
     with Scene() as scene:
         posters = fresh_posters()
         for number in (signal.SIGTERM, signal.SIGINT):
-            life, crowd = start_crowd(scene.data_dir, posters, sum(p.answered for p in posters))
-            with life:
+            with rounds.Life(scene.data_dir) as life:
+                crowd = start_crowd(life, posters)
                 rounds.fsck(scene.data_dir)  # beside a busy daemon it sees one whole state
                 life.daemon.signal(number)
                 status = life.daemon.wait()
@@ -316,11 +316,11 @@ def backup_under_load():
     with Scene() as scene:
         copy, restored = os.path.join(scene.home, "copy"), os.path.join(scene.home, "restored")
         posters = fresh_posters()
-        life, crowd = start_crowd(scene.data_dir, posters)
-        with life:
+        with rounds.Life(scene.data_dir) as life:
+            crowd = start_crowd(life, posters)
             must_run("backup", "--data-dir", scene.data_dir, "--to", copy)
             most = [poster.position + 1 for poster in posters]
-            crowd.wait(lambda: crowd.answered() >= 60, 20)
+            crowd.must(lambda: crowd.answered() >= crowd.before + 60)
             crowd.join()
             rounds.post_all(life, posters)
             life.stop()

@@ -28,9 +28,9 @@
  *   HMCRASH_DATA     the directory whose files are watched; absolute, without symbolic links
  *   HMCRASH_JOURNAL  an existing directory outside it; gets `files`, a line "number path" for each
  *                    file, and `journal.NUMBER`
- *   HMCRASH_FAIL     op:nth:error[:count], comma-separated. op: meta (a write through O_DSYNC, as of
- *                    LMDB's meta page), data (any other write), sync. error: eio, enospc, short (a
- *                    write that takes half). From the nth call on `count` calls fail, 0 = all;
+ *   HMCRASH_FAIL     op:nth:error[:count], comma-separated. op: meta (a write through O_DSYNC, as
+ *                    of LMDB's meta page), data (any other write), sync. error: eio, enospc, short
+ *                    (a write that takes half). From the nth call on `count` calls fail, 0 = all;
  *                    default 1
  *   HMCRASH_SWITCH   a path: while it does not exist nothing fails and nothing is counted
  *

@@ -182,7 +182,8 @@ class Arc:
         self.data_dir = os.path.join(self.home, "data")
         os.mkdir(self.data_dir)
         self.shim = undo.Shim(self.data_dir)
-        count = max(40, rounds * lives_a_round * CALLS_A_LIFE)
+        # Many a life is over before its clients rest; what they did not send goes at the end.
+        count = max(40, rounds * lives_a_round * CALLS_A_LIFE * 2 // 3)
         self.posters = [clients.Poster(space, story.conversation(seed, space, count))
                         for space in SPACES]
         self.eraser = clients.Eraser("eraser", seed)

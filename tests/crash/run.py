@@ -3,9 +3,10 @@
 
     run.py --rounds N [--seed S] [--only TEXT] [--no-cases]
 
-First come the cases of failures.py (failing disks, stops and copies under load, and that a build without
-syncs is found out), then N rounds: most on directories that grow over many rounds, the rest on
-fresh ones. Each case, each round and each end of a directory is one pass or failure. Environment:
+First come the cases of failures.py (failing disks, stops and copies under load, and that a build
+without syncs is found out), then N rounds: most on directories that grow over many rounds, the rest
+on fresh ones. Each case, each round and each end of a directory is one pass or failure.
+Environment:
 
     HMTEST_FAULT_BIN   the binary with named fault points
     HMTEST_NOSYNC_BIN  the same without syncs
@@ -17,6 +18,7 @@ import argparse
 import os
 import random
 import shutil
+import signal
 import sys
 import time
 import traceback
@@ -136,6 +138,8 @@ def main():
         return 1
     if args.seed is None:
         args.seed = random.SystemRandom().randrange(1 << 20)
+    # The time limit of the stage ends us so: the daemons go with us.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     print("seed %d" % args.seed, flush=True)
     tally = Tally()
     for name, case in failures.CASES:
