@@ -7,7 +7,7 @@
 
 #include "core/base/fault.h"
 #include "storage/group.h"
-#include "storage/log_row.h"
+#include "core/log_row.h"
 
 enum { REFUSED = -1 }; /* see STORAGE_DAMAGED */
 

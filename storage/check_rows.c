@@ -3,7 +3,7 @@
 #include "core/graph/space.h"
 #include "core/ingest/job.h"
 #include "storage/check_int.h"
-#include "storage/log_row.h"
+#include "core/log_row.h"
 
 struct shape {
     uint16_t least, most; /* bytes of the key's rest */

@@ -51,8 +51,7 @@ enum metric_counter {
     X(QUERY_CONTEXT, "hypermem_query_duration_seconds", "stage=\"context\"", "")                   \
     X(STAGE_BUILD, "hypermem_job_duration_seconds", "stage=\"episode\"", "Stage time")             \
     X(STAGE_FOLD, "hypermem_job_duration_seconds", "stage=\"fold\"", "")                           \
-    X(STAGE_REMOVE, "hypermem_job_duration_seconds", "stage=\"remove\"", "")                       \
-    X(COMMIT, "hypermem_store_commit_duration_seconds", "", "Durable group commit")
+    X(STAGE_REMOVE, "hypermem_job_duration_seconds", "stage=\"remove\"", "")
 
 enum metric_histogram {
 #define X(id, name, labels, help) METRIC_H_##id,

@@ -1,10 +1,10 @@
 #include "core/ingest/job.h"
 
 #include "core/base/limits.h"
+#include "core/log_row.h"
 #include "core/text/utf8.h"
 
 enum { JOB_FORMAT = 1, JOB_FLAG_DEGRADED = 1, JOB_FLAG_ALL = 2, JOB_ROW_MAX = 4096 };
-enum { LOG_ROW_FORMAT = 1 };
 
 const char *job_kind_slug(uint8_t kind)
 {
@@ -68,23 +68,21 @@ static enum err_code get_u64(struct store_txn *txn, uint64_t space, enum store_k
     return store_get(txn, space, kind, (struct str){key, sizeof key}, value, err);
 }
 
-/* A POST's job is read off the head of its LOG row: u8 format, u8 cause, varint time. */
+/* A POST's job is read off its LOG row. */
 static enum err_code derive(struct store_txn *txn, uint64_t space, uint64_t seq, struct job *job,
                             struct err *err)
 {
     struct space_stat stat;
+    struct log_row row;
     struct str value;
     enum err_code rc = store_stat(txn, space, &stat, err);
     if (rc == ERR_OK)
         rc = get_u64(txn, space, KIND_LOG, seq, &value, err);
     if (rc != ERR_OK)
         return rc;
-    struct unpack u = unpack_of(value);
-    bool known = unpack_u8(&u) == LOG_ROW_FORMAT;
-    known &= unpack_u8(&u) == CAUSE_TURNS;
-    int64_t created = (int64_t)unpack_varint(&u);
-    if (!known || u.bad)
+    if (value.at == NULL || !log_row_decode(value, &row) || row.cause != CAUSE_TURNS)
         return err_set(err, ERR_NOT_FOUND, "there is no job_%llu", (unsigned long long)seq);
+    int64_t created = (int64_t)row.time_ms;
     bool done = stat.v[STAT_PROCESSED] >= seq;
     *job = (struct job){.seq = seq,
                         .kind = JOB_TURNS,

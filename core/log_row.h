@@ -3,8 +3,8 @@
  *
  * On disk: u8 format (1), u8 cause (enum batch_cause), varint server time in ms, varint lines, then
  * a line each: u8 change ('+', '*', '-'), u8 kind, varint first id, varint count. */
-#ifndef HM_STORAGE_LOG_ROW_H
-#define HM_STORAGE_LOG_ROW_H
+#ifndef HM_CORE_LOG_ROW_H
+#define HM_CORE_LOG_ROW_H
 
 #include "core/batch.h"
 

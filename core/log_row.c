@@ -1,4 +1,4 @@
-#include "storage/log_row.h"
+#include "core/log_row.h"
 
 enum { LOG_ROW_FORMAT = 1 };
 
