@@ -213,16 +213,21 @@ static void become_full(struct writer *w, int rc, struct batch *failed)
 }
 
 /* After a failed meta page write LMDB refuses every transaction in this environment. */
-static void keep_readable(struct writer *w)
+static bool is_panicked(const struct store *store)
 {
-    struct store *store = w->store;
     MDB_txn *txn = NULL;
     int rc = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &txn);
     if (rc == 0)
         mdb_txn_abort(txn);
-    if (rc != MDB_PANIC || store->stand_in != NULL)
+    return rc == MDB_PANIC;
+}
+
+static void keep_readable(struct writer *w)
+{
+    struct store *store = w->store;
+    if (store->stand_in != NULL || !is_panicked(store))
         return;
-    rc = env__open_stand_in(store, &store->stand_in);
+    int rc = env__open_stand_in(store, &store->stand_in);
     LOG(store->log, LOG_ERROR, "storage_panic",
         F_CSTR("reads", rc == 0 ? "reopened" : storage__text(rc)));
     if (rc == 0)
@@ -248,6 +253,8 @@ static void become_latched(struct writer *w, int rc, struct batch *failed)
 static bool environment_failed(struct writer *w, int rc, struct batch *failed)
 {
     enum write_failure kind = failure__kind(w->store, rc);
+    if (kind == FAIL_FULL && is_panicked(w->store))
+        kind = FAIL_LATCH;
     if (kind == FAIL_BATCH)
         return false;
     if (kind == FAIL_FULL)
