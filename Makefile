@@ -311,8 +311,8 @@ coverage:
 # ---- Running the daemon ------------------------------------------------------------------------
 
 .PHONY: run install docker clean
-LISTEN ?= 127.0.0.1:7070
-DATA_DIR ?= build/run-data
+LISTEN ?= $(or $(HYPERMEM_LISTEN),127.0.0.1:7070)
+DATA_DIR ?= $(or $(HYPERMEM_DATA_DIR),build/run-data)
 SAMPLE ?= tests/data/sample.json
 run:
 	@docker/deps.sh --check --build || docker/deps.sh --build
@@ -379,7 +379,7 @@ lint-vars:
 
 help:
 	@printf '%s\n' 'all          build/release/hypermemd' \
-	    'run          build, start on $(LISTEN), load the sample, ask three questions' \
+	    'run          build, start, load the sample, ask (LISTEN=$(LISTEN) DATA_DIR=$(DATA_DIR))' \
 	    'test         lint, unit, API, crash and fuzz-corpus tests; the last line counts them' \
 	    'unit api     one stage; T=name picks some' \
 	    'crash        100 rounds of kill and reopen (ROUNDS=n); crash-quick 10' \

@@ -5,6 +5,7 @@
 #include "api/body_json.h"
 #include "core/base/civil.h"
 #include "core/base/limits.h"
+#include "core/text/utf8.h"
 
 enum { PARAM_NAME = 96 };
 
@@ -191,6 +192,38 @@ static enum err_code read_parts(const struct reader *r, const json_t *parts, str
     return buf_ok(&text) ? ERR_OK : no_memory(r);
 }
 
+/* OpenAI's messages know no time and no id; clients that keep them send them as members of their
+ * own, and then they mean what they mean in a turn. Of another type they are ignored, like any
+ * member that we do not know. */
+static enum err_code read_extras(const struct reader *r, const json_t *value,
+                                 struct turn_input *turn)
+{
+    static const struct member_row extras[] = {
+        {"id", take_id},
+        {"session", take_session},
+        {"timestamp", take_time},
+    };
+    enum err_code code = ERR_OK;
+    for (size_t i = 0; code == ERR_OK && i < sizeof extras / sizeof extras[0]; i++) {
+        const json_t *member = json_object_get(value, extras[i].name);
+        if (json_is_string(member))
+            code = extras[i].take(r, extras[i].name, member, turn);
+    }
+    const json_t *metadata = json_object_get(value, "metadata");
+    if (code == ERR_OK && json_is_object(metadata))
+        code = take_metadata(r, "metadata", metadata, turn);
+    return code;
+}
+
+/* It calls tools, refuses, or its content is parts, which may all be images. */
+static bool does_more_than_talk(const json_t *value)
+{
+    return json_array_size(json_object_get(value, "tool_calls")) != 0 ||
+           json_is_object(json_object_get(value, "function_call")) ||
+           json_is_string(json_object_get(value, "refusal")) ||
+           json_is_array(json_object_get(value, "content"));
+}
+
 static enum err_code read_message(const struct reader *r, json_t *value, struct turn_input *turn)
 {
     const json_t *role = json_object_get(value, "role");
@@ -204,25 +237,28 @@ static enum err_code read_message(const struct reader *r, json_t *value, struct 
     enum err_code code = take_text(r, "role", role, &turn->role);
     if (code == ERR_OK && name != NULL && !json_is_null(name))
         code = take_text(r, "name", name, &turn->speaker);
+    if (code == ERR_OK)
+        code = read_extras(r, value, turn);
     if (code != ERR_OK)
         return code;
     if (json_is_array(content))
         return read_parts(r, content, &turn->text);
     if (json_is_string(content))
         return take_text(r, "content", content, &turn->text);
+    if (does_more_than_talk(value)) {
+        turn->text = STR("");
+        return ERR_OK;
+    }
     return refuse(r, "content",
                   content == NULL ? "content is missing" : "content must be a string or parts");
 }
 
-static bool only_calls_tools(const json_t *value)
-{
-    const json_t *content = json_object_get(value, "content");
-    return (content == NULL || json_is_null(content)) &&
-           (json_array_size(json_object_get(value, "tool_calls")) != 0 ||
-            json_is_object(json_object_get(value, "function_call")));
-}
-
 /* --- bodies --- */
+
+static bool is_wordless(struct str text)
+{
+    return text.len == 0 || (utf8_is_valid(text) && utf8_is_blank(text));
+}
 
 static enum err_code check_count(const struct reader *r, size_t n)
 {
@@ -250,13 +286,18 @@ static enum err_code read_array(struct reader *r, const json_t *array, struct tu
     for (r->place.index = 0; code == ERR_OK && r->place.index < n; r->place.index++) {
         json_t *value = json_array_get(array, r->place.index);
         struct turn_input *turn = &out->turns[out->n];
-        if (out->messages && only_calls_tools(value))
-            continue;
         code = out->messages ? read_message(r, value, turn) : read_turn(r, value, turn);
+        /* A message that only calls a tool or shows an image says nothing to remember; refusing it
+         * would refuse the whole history that it stands in. Blank words are still an error. */
+        if (out->messages && code == ERR_OK && is_wordless(turn->text) &&
+            does_more_than_talk(value))
+            continue;
         places[out->n++] = r->place.index;
     }
     out->places = out->n < n ? places : NULL;
-    return code == ERR_OK && out->n == 0 ? check_count(r, 0) : code;
+    if (code == ERR_OK && out->n == 0)
+        return err_set_param(r->err, ERR_INVALID, r->place.noun, "none of them has words");
+    return code;
 }
 
 static enum err_code refuse_others(const struct reader *r, json_t *root, const char *a,
@@ -287,7 +328,8 @@ static enum err_code read_messages(struct reader *r, json_t *root, struct turns_
     if (code == ERR_OK)
         code = read_array(r, json_object_get(root, "messages"), out);
     for (uint32_t i = 0; code == ERR_OK && i < out->n; i++)
-        out->turns[i].session = name;
+        if (out->turns[i].session.at == NULL)
+            out->turns[i].session = name;
     return code;
 }
 

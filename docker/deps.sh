@@ -5,7 +5,7 @@
 #
 #   --build    to build and run the daemon (the default)
 #   --test     to run `make test`, `make fuzz` and `make bench` (ask for --build as well)
-#   --runtime  the shared libraries that a finished binary needs, nothing else
+#   --runtime  the shared libraries and time zones that a finished binary needs, nothing else
 #   --check    installs nothing; exit status 1 and a list when something is missing
 #
 # What is there already is left alone: nothing is upgraded, nothing is removed. Needs root or sudo
@@ -43,6 +43,7 @@ build    hdr:libstemmer.h           libstemmer-dev
 build    hdr:ini.h                  libinih-dev
 build    hdr:xxhash.h               libxxhash-dev
 build    hdr:curl/curl.h            libcurl4-openssl-dev
+build    file:/usr/share/zoneinfo   tzdata
 runtime  so:libuv.so.1              libuv1|libuv1t64
 runtime  so:libmicrohttpd.so.12     libmicrohttpd12|libmicrohttpd12t64
 runtime  so:libjansson.so.4         libjansson4
@@ -51,6 +52,7 @@ runtime  so:libutf8proc.so          libutf8proc2|libutf8proc3
 runtime  so:libstemmer.so.0d        libstemmer0d
 runtime  so:libinih.so.1            libinih1
 runtime  so:libcurl.so.4            libcurl4|libcurl4t64
+runtime  file:/usr/share/zoneinfo   tzdata
 test     hdr:check.h                check
 test     cmd:clang                  clang-14|clang
 test     cmd:clang-tidy             clang-tidy-14|clang-tidy
@@ -81,10 +83,11 @@ has() {
     case $1 in
     cmd:clang*) command -v "${1#cmd:}-14" || command -v "${1#cmd:}" ;;
     cmd:*) command -v "${1#cmd:}" ;;
-    hdr:*)
+    hdr:*) # not /usr/include/*/: nodejs has a uv.h of its own there
         at=${1#hdr:}
-        ls "/usr/include/$at" /usr/include/*/"$at" "/usr/local/include/$at" | grep .
+        ls "/usr/include/$at" /usr/include/*-linux-*/"$at" "/usr/local/include/$at" | grep .
         ;;
+    file:*) [ -e "${1#file:}" ] ;;
     so:*) ldconfig -p | grep -F "${1#so:}" || /sbin/ldconfig -p | grep -F "${1#so:}" ;;
     clang-rt) has_clang_rt ;;
     esac >/dev/null 2>&1

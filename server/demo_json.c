@@ -222,7 +222,7 @@ static struct demo_node node_of(struct arena *arena, const json_t *object)
         .to = is_fact ? day_of(arena, time, "to") : day_of(arena, object, "end"),
         .session = text_of(arena, object, "session"),
         .turns = join(arena, json_object_get(object, "turn_ids")),
-        .members = json_array_size(json_object_get(object, "episode_ids")),
+        .members = is_fact ? 0 : json_array_size(json_object_get(object, "episode_ids")),
     };
 }
 

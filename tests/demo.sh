@@ -8,21 +8,34 @@ export HYPERMEM_DATA_DIR=$3
 sample=$4
 mkdir -p "$HYPERMEM_DATA_DIR"
 
-"$binary" serve &
+# The address is the one our own daemon says it listens on: whatever else answers at LISTEN may be
+# somebody's memory, which the sample must not get into.
+exec {said}< <(exec "$binary" serve)
 daemon=$!
-trap 'kill -TERM "$daemon" 2>/dev/null' INT TERM EXIT
+# Ctrl-C reaches the daemon by itself, and a second signal would hasten its stop.
+trap : INT
+trap 'kill -TERM "$daemon" 2>/dev/null' TERM
+trap 'kill -TERM "$daemon" 2>/dev/null; wait "$daemon"' EXIT
+read -r -t 15 -u "$said" line
+case $? in
+0) url=${line#listening on } ;;
+1) # it has ended
+    trap - EXIT
+    wait "$daemon"
+    status=$?
+    echo "hypermemd has not started. Another address or directory is chosen so:" >&2
+    echo "  make run LISTEN=127.0.0.1:7171 DATA_DIR=build/other-data" >&2
+    exit "$status"
+    ;;
+*)
+    echo "the daemon is not ready after 15 s" >&2
+    exit 1
+    ;;
+esac
 
-for _ in $(seq 150); do
-    kill -0 "$daemon" 2>/dev/null || { wait "$daemon"; exit $?; }
-    "$binary" health >/dev/null 2>&1 && ready=1 && break
-    sleep 0.1
-done
-kill -0 "$daemon" 2>/dev/null || { wait "$daemon"; exit $?; }
-[ "${ready:-0}" = 1 ] || { echo "the daemon is not ready after 15 s" >&2; exit 1; }
-
-"$binary" demo "$sample" || exit $?
+"$binary" demo "$sample" --url "$url" || exit $?
 echo
-echo "hypermemd listens on http://$HYPERMEM_LISTEN, data in $HYPERMEM_DATA_DIR. Ctrl-C stops it."
+echo "hypermemd listens on $url, data in $HYPERMEM_DATA_DIR. Ctrl-C stops it."
 # A signal ends `wait` early; the second one collects the daemon's own exit status.
 wait "$daemon"
 status=$?

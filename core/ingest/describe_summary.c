@@ -93,6 +93,17 @@ static void choose(struct choice *c, const struct chosen *one)
     c->at[at] = *one;
 }
 
+/* A mark of any script, or one of ours that stands for more. */
+static bool ends_sentence(struct str text)
+{
+    static const char *const marks[] = {".", "!", "?", "…", "。", "！", "？", "।", "؟", "۔", "]"};
+    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
+        if (str_ends(text, str_of(marks[i])))
+            return true;
+    }
+    return false;
+}
+
 static void put_sentence(struct buf *out, struct buf *scratch, const struct choice *c, uint32_t i)
 {
     const struct said *said = c->d->turns[c->at[i].turn];
@@ -107,6 +118,8 @@ static void put_sentence(struct buf *out, struct buf *scratch, const struct choi
     buf_clear(scratch);
     said_resolve(said, s, scratch);
     describe__clip(out, buf_str(scratch), SENTENCE_BYTES);
+    if (!ends_sentence(buf_str(out)))
+        buf_char(out, '.');
 }
 
 static size_t length_of(const struct choice *c, const struct chosen *one)

@@ -78,6 +78,33 @@ class Turns(harness.DaemonTest):
         self.assertEqual((turn["role"], turn["speaker"], turn["session"]), ("user", "Ann", "chat"))
         self.assertEqual(self.turn("turn_3")["role"], "tool")
 
+    def test_messages_without_words_are_left_out(self):
+        call = [{"id": "c1"}]
+        got = self.post({"messages": [
+            {"role": "user", "content": "What is the weather?"},
+            {"role": "assistant", "content": "", "tool_calls": call},
+            {"role": "assistant", "content": [], "tool_calls": call},
+            {"role": "assistant", "content": None, "refusal": "no"},
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x"}}]},
+            {"role": "assistant", "content": "Rain."}]}).expect(202)
+        self.assertEqual(got["accepted"], 2)
+        self.assert_refused(self.post({"messages": [{"role": "user", "content": " "}]}), 400,
+                            "invalid_argument", "messages[0].content")
+
+    def test_messages_with_members_of_a_turn(self):
+        self.post({"session": "outer", "messages": [
+            {"role": "user", "content": "I moved to Graz yesterday.", "id": "x1", "session": "s9",
+             "timestamp": "2024-05-01T10:00:00Z", "metadata": {"a": 1}, "anything": [1]},
+            {"role": "assistant", "content": "Nice!", "timestamp": 1714557600, "id": 7}]}).expect(202)
+        turn = self.turn("x1")
+        self.assertEqual((turn["timestamp"], turn["session"], turn["metadata"]),
+                         ("2024-05-01T10:00:00Z", "s9", {"a": 1}))
+        turn = self.turn("turn_2")
+        self.assertEqual((turn["session"], turn["time_source"]), ("outer", "received"))
+        self.assert_refused(self.post({"messages": [
+            {"role": "user", "content": "Hi there", "timestamp": "tomorrow"}]}), 400,
+            "invalid_argument", "messages[0].timestamp")
+
     def test_a_resent_history_is_stored_once(self):
         history = [{"role": "user", "content": "I moved to Porto."}]
         for answer in ("Nice!", "Since when?", "And the job?", "Good luck."):

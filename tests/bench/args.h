@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 struct arg {
-    const char *name;  /* without the dashes */
-    uint32_t *number;  /* one of the two is set */
+    const char *name; /* without the dashes */
+    uint32_t *number; /* one of the two is set */
     const char **text;
     const char *doc;
 };

@@ -83,8 +83,12 @@ def backed_turns(reply, budget, content):
     if len(context["text"]) / CHARACTERS_PER_TOKEN > budget * OVER_BUDGET:
         return set()
     there = set(words(context["text"]))
-    return {turn for turn in context["turn_ids"]
-            if len(content.get(turn, set()) & there) >= BACKED_SHARE * len(content.get(turn, set()))}
+    backed = set()
+    for turn in context["turn_ids"]:
+        own = content.get(turn, set())
+        if len(own & there) >= BACKED_SHARE * len(own):
+            backed.add(turn)
+    return backed
 
 
 class Asker:
@@ -114,7 +118,7 @@ class Asker:
         return len(found) / len(evidence), len(told) / len(evidence)
 
     def measure(self, conversations, facts=60, budget=1000, **extra):
-        """[(R@10, R@budget tokens)], a pair a question that has evidence; category 5 is left out."""
+        """A pair (R@10, R@budget tokens) for each question with evidence but category 5."""
         jobs = []
         for conversation in conversations:
             space, content = space_name(conversation, self.prefix), content_words(conversation)

@@ -145,13 +145,18 @@ int mdb_cursor_del(MDB_cursor *cursor, unsigned int flags)
 
 /* --- one round: a call of each connection --- */
 
+/* What a connection has under way. */
+struct caller {
+    struct arena *arena;
+    struct batch *batch; /* NULL: it calls no more */
+    uint64_t space;      /* its id, once the batch is applied */
+};
+
 struct round {
     const struct plan *plan;
     struct store *store;
     struct clock clock;
-    struct arena **arenas; /* one a connection */
-    struct batch **batches;
-    uint64_t *ids; /* space id of the connection's call */
+    struct caller *callers; /* one a connection */
     FILE *out;
     uint64_t calls, ops;
 };
@@ -173,7 +178,7 @@ static void on_done(struct batch *batch, enum err_code code, const struct err *e
 static enum err_code build(struct round *round, struct store_txn *txn, uint32_t c,
                            const struct plan_call *call, struct err *err)
 {
-    struct arena *arena = round->arenas[c];
+    struct arena *arena = round->callers[c].arena;
     char name[GEN_NAME_MAX];
     uint64_t space = 0;
     int64_t now = clock_now_ms(&round->clock);
@@ -197,7 +202,7 @@ static enum err_code build(struct round *round, struct store_txn *txn, uint32_t 
     if (code == ERR_OK)
         code = accept_build(txn, space, named, space != 0 ? NULL : &settings, &accept, arena, &plan,
                             err);
-    round->batches[c] = code == ERR_OK ? plan.batch : NULL;
+    round->callers[c].batch = code == ERR_OK ? plan.batch : NULL;
     return code;
 }
 
@@ -206,7 +211,8 @@ static enum err_code submit(struct round *round, uint32_t c, struct err *err)
     pthread_mutex_lock(&recorder.mutex);
     recorder.pending++;
     pthread_mutex_unlock(&recorder.mutex);
-    return store_submit(round->store, round->batches[c], STORE_TURNS, on_done, &recorder, err);
+    return store_submit(round->store, round->callers[c].batch, STORE_TURNS, on_done, &recorder,
+                        err);
 }
 
 /* The connection whose call wrote the row; UINT32_MAX: a row of the system that names no space. */
@@ -216,7 +222,7 @@ static uint32_t owner_of(const struct round *round, struct str key)
     if (space == 0 && key.at[8] == KIND_DUE && key.len >= SYSTEM_ID_AT + 8)
         space = be64_get(key.at + SYSTEM_ID_AT);
     for (uint32_t c = 0; space != 0 && c < round->plan->connections; c++) {
-        if (round->ids[c] == space)
+        if (round->callers[c].space == space)
             return c;
     }
     return UINT32_MAX;
@@ -254,7 +260,7 @@ static bool write_round(struct round *round)
     for (uint32_t c = 0; c < round->plan->connections; c++) {
         uint32_t n = 0;
         buf_clear(&bytes);
-        for (size_t i = 0; round->batches[c] != NULL && i < recorder.n; i++) {
+        for (size_t i = 0; round->callers[c].batch != NULL && i < recorder.n; i++) {
             if (owners[i] != c)
                 continue;
             oplist_put_op(&bytes, &recorder.notes[i].op);
@@ -282,14 +288,14 @@ static enum err_code run_round(struct round *round, uint64_t number, struct err 
     buf_clear(&recorder.bytes);
     for (uint32_t c = 0; code == ERR_OK && c < round->plan->connections; c++) {
         struct plan_call call = plan_call(round->plan, c, number);
-        arena_reset(round->arenas[c]);
-        round->batches[c] = NULL;
+        arena_reset(round->callers[c].arena);
+        round->callers[c].batch = NULL;
         if (call.kind == CALL_POST)
             code = build(round, txn, c, &call, err);
     }
     store_end(txn);
     for (uint32_t c = 0; code == ERR_OK && c < round->plan->connections; c++) {
-        if (round->batches[c] != NULL)
+        if (round->callers[c].batch != NULL)
             code = submit(round, c, err);
     }
     pthread_mutex_lock(&recorder.mutex);
@@ -297,7 +303,8 @@ static enum err_code run_round(struct round *round, uint64_t number, struct err 
         (void)pthread_cond_wait(&recorder.told, &recorder.mutex);
     pthread_mutex_unlock(&recorder.mutex);
     for (uint32_t c = 0; c < round->plan->connections; c++)
-        round->ids[c] = round->batches[c] != NULL ? round->batches[c]->space : 0;
+        round->callers[c].space =
+            round->callers[c].batch != NULL ? round->callers[c].batch->space : 0;
     if (code == ERR_OK && recorder.refused != 0)
         code = err_set(err, ERR_CONFLICT, "%u batches were refused", recorder.refused);
     if (code == ERR_OK && !write_round(round))
@@ -330,17 +337,14 @@ static enum err_code record(const struct plan *plan, const char *dir, const char
     struct round round = {.plan = plan, .clock = clock_system()};
     struct log log = {.fd = -1, .level = LOG_ERROR, .clock = clock_system()};
     uint32_t n = plan->connections;
-    round.arenas = calloc(n, sizeof *round.arenas);
-    round.batches = calloc(n, sizeof *round.batches);
-    round.ids = calloc(n, sizeof *round.ids);
+    round.callers = calloc(n, sizeof *round.callers);
     round.out = fopen(path, "wb");
-    ASSERT(round.arenas != NULL && round.batches != NULL && round.ids != NULL);
+    ASSERT(round.callers != NULL);
     for (uint32_t c = 0; c < n; c++)
-        round.arenas[c] = arena_new(CALL_ARENA_BYTES);
+        round.callers[c].arena = arena_new(CALL_ARENA_BYTES);
     buf_init(&recorder.bytes, NULL, OPS_MAX);
-    enum err_code code = round.out != NULL
-                             ? open_store(&round, dir, &log, err)
-                             : err_set(err, ERR_UNAVAILABLE, "can't write %s", path);
+    enum err_code code = round.out != NULL ? open_store(&round, dir, &log, err)
+                                           : err_set(err, ERR_UNAVAILABLE, "can't write %s", path);
     if (code == ERR_OK)
         write_head(&round);
     recorder.on = true;
@@ -353,10 +357,8 @@ static enum err_code record(const struct plan *plan, const char *dir, const char
     if (round.out != NULL && fclose(round.out) != 0 && code == ERR_OK)
         code = err_set(err, ERR_UNAVAILABLE, "can't write %s", path);
     for (uint32_t c = 0; c < n; c++)
-        arena_free(round.arenas[c]);
-    free(round.arenas);
-    free(round.batches);
-    free(round.ids);
+        arena_free(round.callers[c].arena);
+    free(round.callers);
     free(recorder.notes);
     buf_fini(&recorder.bytes);
     return code;
@@ -385,6 +387,7 @@ static int replay(const char *path, const char *dir)
     out_u64(&out, "writes", list.ops);
     out_u64(&out, "bytes", list.bytes);
     out_u64(&out, "commits", result.commits);
+    out_u64(&out, "written_bytes", result.written_bytes);
     out_real(&out, "seconds", seconds, 4);
     out_real(&out, "calls_per_s", seconds > 0 ? (double)result.calls / seconds : 0, 1);
     samples_report(&result.call, &out, "call_ms");

@@ -43,7 +43,8 @@ static void add_row(struct walk *w, MDB_val key, MDB_val value)
     kind->key_bytes += key.mv_size;
     kind->value_bytes += value.mv_size;
     if (node + value.mv_size > w->node_max) {
-        kind->overflow_pages += (PAGE_HEAD + value.mv_size + w->tree.ms_psize - 1) / w->tree.ms_psize;
+        kind->overflow_pages +=
+            (PAGE_HEAD + value.mv_size + w->tree.ms_psize - 1) / w->tree.ms_psize;
         node += sizeof(uint64_t); /* the number of the first of these pages */
     } else {
         node += value.mv_size;

@@ -108,7 +108,8 @@ static bool is_sound(const struct options *o, const struct plan *plan)
     return o->port >= 1 && o->port <= UINT16_MAX && o->connections >= 1 &&
            o->connections <= LOAD_CONNECTIONS_MAX && o->turns_per_call >= 1 &&
            o->turns_per_space >= 1 && o->turns_per_session >= 1 &&
-           o->text_bytes <= GEN_TEXT_MAX / 2 && (o->calls != 0 || o->millis != 0 || o->spaces != 0) &&
+           o->text_bytes <= GEN_TEXT_MAX / 2 &&
+           (o->calls != 0 || o->millis != 0 || o->spaces != 0) &&
            (plan->mode != PLAN_FILE || plan->n_lines != 0);
 }
 
@@ -156,7 +157,8 @@ int main(int argc, char **argv)
         plan.lines = lines;
     }
     if (!ok || !is_sound(&o, &plan)) {
-        (void)fprintf(stderr, "bench_load: an option is out of its range, or no file of questions\n");
+        (void)fprintf(stderr,
+                      "bench_load: an option is out of its range, or no file of questions\n");
         return 2;
     }
     struct load_options options = {.plan = &plan,

@@ -4,10 +4,12 @@ A figure is a row of the table (what, reach, measured, ratio, met?, how often); 
 Markdown that belongs to it. How each is measured and why so is told in README.md.
 """
 import collections
+import glob
 import json
 import os
 import shutil
 import subprocess
+import sys
 import time
 
 import ablate
@@ -49,12 +51,13 @@ def flush_all(daemon, names):
 
 
 def cached(args, name, make):
-    """A data directory made by make(folder) once a version of the binary."""
+    """A data directory made by make(folder) once a version of the binary; older ones go."""
     version = common.subcommand("version").split("\n")[0].split()[-1]
     folder = os.path.join(common.SCRATCH, "%s-%s" % (name, version))
     stamp = os.path.join(folder, "made.json")
-    if args.fresh or not os.path.isfile(stamp):
-        shutil.rmtree(folder, ignore_errors=True)
+    if args.fresh and name not in args.made or not os.path.isfile(stamp):
+        for old in glob.glob(os.path.join(common.SCRATCH, name + "-*")):
+            shutil.rmtree(old)
         os.makedirs(folder)
         say("making %s (kept for the next run)" % folder)
         start = time.monotonic()
@@ -63,6 +66,7 @@ def cached(args, name, make):
         made["made"] = time.strftime("%Y-%m-%d %H:%M:%S")
         with open(stamp, "w", encoding="utf-8") as file:
             json.dump(made, file)
+    args.made.add(name)
     with open(stamp, encoding="utf-8") as file:
         made = json.load(file)
     say("%s: %d spaces, %d turns, %d facts, made %s in %g s" % (
@@ -86,14 +90,14 @@ def fill(folder, **values):
 
 def many_spaces(args):
     spaces = 1000 if args.quick else MANY_SPACES
-    return cached(args, "many-%d" % spaces, lambda folder: fill(
+    return cached(args, "many%d" % spaces, lambda folder: fill(
         folder, connections=CONNECTIONS, spaces=spaces, turns_per_space=MANY_TURNS,
         turns_per_call=MANY_TURNS, prefix="many-"))
 
 
 def large_space(args):
     turns = LARGE_TURNS // 10 if args.quick else LARGE_TURNS
-    return cached(args, "large-%d" % turns, lambda folder: fill(
+    return cached(args, "large%d" % turns, lambda folder: fill(
         folder, connections=1, spaces=1, turns_per_space=turns, turns_per_call=250,
         prefix="large-")) + (turns,)
 
@@ -106,24 +110,41 @@ def cpu_seconds(daemon):
 
 
 def post_once(folder, calls):
-    """One run over HTTP on an empty directory; (load's result, figures of the daemon)."""
+    """One run over HTTP on an empty directory: load's result, and what the daemon did for it until
+    no stage was left."""
     with Daemon(os.path.join(folder, "http"), IDLE_NEVER) as daemon:
-        before = daemon.metrics()
+        io_before, before = daemon.io(), daemon.metrics()
         result = load(daemon, mode="post", connections=CONNECTIONS, calls=calls)
-        after = daemon.metrics()
         start = time.monotonic()
-        daemon.drain()
-        delta = {key: after[key] - before[key] for key in (
-            "hypermem_store_batches_total", "hypermem_store_commits_total",
-            "process_cpu_seconds_total")}
-        delta["drain_s"] = time.monotonic() - start
+        after = daemon.drain()
+        delta = {key: after[key] - before[key] for key in after if key in before}
+        delta["behind_s"] = time.monotonic() - start
+        delta["written"] = daemon.io()["wchar"] - io_before["wchar"]
         daemon.finish()
     return result, delta
 
 
+def bare_cells(bare):
+    return ["bare", "%.0f" % bare["calls_per_s"], bare["call_ms"]["p50"], bare["call_ms"]["p99"],
+            "%.1f" % (bare["calls"] / bare["commits"]), "",
+            "%.1f" % (bare["written_bytes"] / bare["calls"] / 1000), "", "", ""]
+
+
+def http_cells(result, daemon):
+    commits, batches = (daemon["hypermem_store_commits_total"],
+                        daemon["hypermem_store_batches_total"])
+    calls = result["calls"]
+    return ["HTTP", "%.0f" % result["calls_per_s"], result["post_ms"]["p50"],
+            result["post_ms"]["p99"], "%.1f" % (batches / commits),
+            "%.2f" % (1000 * daemon["hypermem_store_commit_seconds_total"] / commits),
+            "%.1f" % (daemon["written"] / calls / 1000), "%.2f" % (batches / calls),
+            "%.0f" % (1e6 * daemon["process_cpu_seconds_total"] / calls),
+            "%.1f" % daemon["behind_s"]]
+
+
 def post(args):
     calls, rounds = (3200, 1) if args.quick else (32000, args.rounds)
-    ratios, bare, http, notes = [], [], [], []
+    ratios, bare, http_rates, notes = [], [], [], []
     with common.temporary() as folder:
         listed = os.path.join(folder, "writes")
         os.mkdir(os.path.join(folder, "record"))
@@ -136,24 +157,18 @@ def post(args):
             one = common.run_tool("bench_bare", replay=listed, dir=os.path.join(place, "bare"))
             other, daemon = post_once(place, calls)
             bare.append(one["calls_per_s"])
-            http.append(other["calls_per_s"])
+            http_rates.append(other["calls_per_s"])
             ratios.append(100 * other["calls_per_s"] / one["calls_per_s"])
-            notes.append((number + 1, "%.0f" % bare[-1], one["call_ms"]["p50"],
-                          one["call_ms"]["p99"], "%.1f" % (one["calls"] / one["commits"]),
-                          "%.0f" % http[-1], other["post_ms"]["p50"], other["post_ms"]["p99"],
-                          "%.1f" % (daemon["hypermem_store_batches_total"]
-                                    / daemon["hypermem_store_commits_total"]),
-                          "%.0f" % (1e6 * daemon["process_cpu_seconds_total"] / calls),
-                          "%.1f" % daemon["drain_s"]))
+            notes += [bare_cells(one), http_cells(other, daemon)]
             shutil.rmtree(place)
     row = Row("durable `POST turns`, 1 turn a call, %d connections, of the same writes bare"
               % CONNECTIONS, "≥ 50 %", "%s/s of %s/s: %s %%" % (
-                  spread(http), spread(bare), spread(ratios)),
+                  spread(http_rates), spread(bare), spread(ratios)),
               "%.2f" % (median(ratios) / 50), yes(median(ratios) >= 50), rounds)
     return [row], [common.table(
-        ("round of %d calls" % calls, "bare/s", "p50 ms", "p99 ms", "calls a commit", "HTTP/s",
-         "p50 ms", "p99 ms", "batches a commit", "CPU µs a call, stages too", "stages behind, s"),
-        notes)]
+        ("%d calls" % calls, "calls/s", "p50 ms", "p99 ms", "batches a commit", "ms a commit",
+         "KB written a call", "batches a call, stages too", "CPU µs a call, stages too",
+         "stages behind, s"), notes)]
 
 
 # ---- Ingest -----------------------------------------------------------------------------------
@@ -457,7 +472,7 @@ def disk(args):
 def script(name, *words):
     """What another script prints."""
     path = name if os.path.isabs(name) else os.path.join(os.path.dirname(__file__), name)
-    done = subprocess.run(["python3", path] + list(words), stdout=subprocess.PIPE, check=True,
+    done = subprocess.run([sys.executable, path] + list(words), stdout=subprocess.PIPE, check=True,
                           text=True)
     return done.stdout.strip()
 

@@ -17,25 +17,25 @@ enum { SUBJECTS = 8, SUBJECT_NOUNS = 40, NOUNS = 6000, VERBS = 400, ADJECTIVES =
 /* --- words --- */
 
 static const char *const nouns[] = {
-    "project", "house",   "team",    "meeting", "trip",   "dog",     "book",    "garden",
-    "car",     "job",     "concert", "course",  "doctor", "recipe",  "budget",  "kitchen",
-    "launch",  "race",    "photo",   "friend",  "office", "flight",  "camera",  "guitar",
-    "bike",    "museum",  "party",   "contract", "class", "laptop",  "ticket",  "apartment",
-    "report",  "plan",    "coach",   "painting", "phone", "visit",   "market",  "river",
-    "lesson",  "weekend", "movie",   "letter",  "client", "deadline", "cat",    "storm"};
+    "project", "house",   "team",    "meeting",  "trip",   "dog",      "book",   "garden",
+    "car",     "job",     "concert", "course",   "doctor", "recipe",   "budget", "kitchen",
+    "launch",  "race",    "photo",   "friend",   "office", "flight",   "camera", "guitar",
+    "bike",    "museum",  "party",   "contract", "class",  "laptop",   "ticket", "apartment",
+    "report",  "plan",    "coach",   "painting", "phone",  "visit",    "market", "river",
+    "lesson",  "weekend", "movie",   "letter",   "client", "deadline", "cat",    "storm"};
 static const char *const verbs[] = {
     "finished", "started", "bought",  "found",   "missed", "fixed",   "sold",    "booked",
     "loved",    "called",  "changed", "ordered", "wrote",  "painted", "visited", "cancelled",
     "moved",    "planned", "lost",    "won",     "broke",  "cooked",  "read",    "tried"};
 static const char *const adjectives[] = {
-    "new",   "old",   "small", "expensive", "quiet",  "red",   "broken", "local",
-    "great", "heavy", "early", "strange",   "cheap",  "green", "famous", "second"};
+    "new",   "old",   "small", "expensive", "quiet", "red",   "broken", "local",
+    "great", "heavy", "early", "strange",   "cheap", "green", "famous", "second"};
 static const char *const people[] = {
     "Nora",  "Idris", "Marta", "Henrik", "Anneke", "Ravi",  "Leila",  "Tomas", "Yuki", "Amara",
     "Pavel", "Grace", "Oscar", "Ines",   "Bruno",  "Salma", "Victor", "Chloe", "Emil", "Dana"};
-static const char *const places[] = {
-    "Leipzig", "Hamburg", "Oslo",   "Lisbon", "Kyoto",    "Toronto", "Nairobi", "Bristol",
-    "Porto",   "Gdansk",  "Austin", "Lyon",   "Valencia", "Boston",  "Cork",    "Turin"};
+static const char *const places[] = {"Leipzig",  "Hamburg", "Oslo",  "Lisbon", "Kyoto",  "Toronto",
+                                     "Nairobi",  "Bristol", "Porto", "Gdansk", "Austin", "Lyon",
+                                     "Valencia", "Boston",  "Cork",  "Turin"};
 static const char *const months[] = {"January",   "February", "March",    "April",
                                      "May",       "June",     "July",     "August",
                                      "September", "October",  "November", "December"};
@@ -298,9 +298,9 @@ size_t gen_question(const struct gen *gen, uint32_t space, uint32_t turns, uint6
 {
     struct gen_turn turn;
     struct str words[2];
-    struct writer w = {.state = gen_hash(gen->seed ^ draw, space, 9),
-                       .at = out,
-                       .cap = GEN_QUESTION_MAX};
+    char text[GEN_QUESTION_MAX] = "";
+    struct writer w = {
+        .state = gen_hash(gen->seed ^ draw, space, 9), .at = text, .cap = sizeof text};
     gen_turn(gen, space, below(&w.state, turns), &turn);
     draw_words((struct str){turn.text, turn.text_len}, &w.state, words);
     const char *form = questions[below(&w.state, COUNT(questions))];
@@ -312,5 +312,6 @@ size_t gen_question(const struct gen *gen, uint32_t space, uint32_t turns, uint6
         else
             put_str(&w, words[*at - '1']);
     }
+    memcpy(out, text, w.len);
     return w.len;
 }

@@ -85,8 +85,7 @@ static void want_write(struct load *l, struct connection *c, bool wanted)
 {
     if (c->wants_write == wanted)
         return;
-    struct epoll_event event = {.events = EPOLLIN | (wanted ? EPOLLOUT : 0u),
-                                .data.u32 = c->index};
+    struct epoll_event event = {.events = EPOLLIN | (wanted ? EPOLLOUT : 0u), .data.u32 = c->index};
     (void)epoll_ctl(l->epoll, EPOLL_CTL_MOD, c->fd, &event);
     c->wants_write = wanted;
 }

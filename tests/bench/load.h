@@ -18,14 +18,14 @@ enum { LOAD_STALL_MS = 330000, LOAD_CONNECTIONS_MAX = 4096 };
 struct load_options {
     const struct plan *plan;
     uint16_t port;
-    uint64_t calls; /* at most that many are started, warm-up included; 0: any */
+    uint64_t calls;  /* at most that many are started, warm-up included; 0: any */
     uint32_t millis; /* none is started later than that after the warm-up; 0: any */
     uint64_t warmup; /* calls before anything is measured */
 };
 
 struct load_result {
-    struct samples post, query; /* what the client saw */
-    struct samples server;      /* timings_ms.total of query replies */
+    struct samples post, query;                /* what the client saw */
+    struct samples server;                     /* timings_ms.total of query replies */
     uint64_t calls, turns, errors, reconnects; /* finished after the warm-up */
     uint64_t text_bytes, sent_bytes, received_bytes;
     int64_t elapsed_ns; /* from the end of the warm-up to the last reply */

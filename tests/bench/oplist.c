@@ -38,9 +38,10 @@ static bool map_file(const char *path, struct oplist *list)
     if (fd < 0)
         return false;
     if (fstat(fd, &st) == 0 && st.st_size > HEAD_BYTES) {
-        void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-        list->map = map == MAP_FAILED ? NULL : map;
         list->map_size = (size_t)st.st_size;
+        list->map = mmap(NULL, list->map_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+        if (list->map == MAP_FAILED)
+            list->map = NULL;
     }
     (void)close(fd);
     return list->map != NULL;

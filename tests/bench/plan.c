@@ -139,7 +139,9 @@ static void put_post(const struct plan *plan, const struct plan_call *call, stru
     buf_init(&body, NULL, BODY_MAX);
     put_turns(plan, call, &body, text_bytes);
     buf_printf(out, "POST /v1/spaces/%s/turns%s%s HTTP/1.1\r\n", name,
-               call->wait ? "?wait=true&timeout_ms=300000" : plan->params[0] != '\0' ? "?" : "",
+               call->wait                ? "?wait=true&timeout_ms=300000"
+               : plan->params[0] != '\0' ? "?"
+                                         : "",
                call->wait ? "" : plan->params);
     buf_printf(out,
                "Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",

@@ -8,8 +8,9 @@
  *               turns_per_call a call; its k-th space has index connection + connections * k. With
  *               `cycle` it goes round that many spaces of its own, one call in each, instead
  *   PLAN_FILL   the same, and the last call of each space waits until nothing is pending
- *   PLAN_QUERY  a question a call; call j of connection c asks space (c + connections * j) % spaces,
- *               of which it knows that it holds turns_per_space turns
+ *   PLAN_QUERY  a question a call; call j of connection c asks the space with the index
+ *               (c + connections * j) % spaces, of which it knows that it holds turns_per_space
+ *               turns
  *   PLAN_MIXED  posts and questions in turn, each question to the space last written
  *   PLAN_FILE   questions from a file, round and round: lines "space<TAB>question" */
 #ifndef HM_TESTS_BENCH_PLAN_H
@@ -38,8 +39,8 @@ struct plan {
 
 /* One call as the plan has it, without bytes. */
 struct plan_call {
-    enum call_kind kind; /* CALL_NONE: this connection has nothing more to do */
-    uint32_t space;      /* its number */
+    enum call_kind kind;  /* CALL_NONE: this connection has nothing more to do */
+    uint32_t space;       /* its number */
     uint32_t turn, turns; /* POST: first turn and how many; query: the space holds `turns` */
     bool wait;
 };
@@ -47,7 +48,8 @@ struct plan_call {
 bool plan_mode_parse(const char *name, enum plan_mode *mode);
 struct plan_call plan_call(const struct plan *plan, uint32_t connection, uint64_t number);
 
-/* Call `number` as an HTTP request; *call tells what it is. *text_bytes grows by the turns' text. */
+/* Call `number` as an HTTP request; *call tells what it is. *text_bytes grows by the turns'
+ * text. */
 void plan_request(const struct plan *plan, uint32_t connection, uint64_t number, struct buf *out,
                   struct plan_call *call, uint64_t *text_bytes);
 

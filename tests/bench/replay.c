@@ -4,6 +4,7 @@
 #include <lmdb.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -39,6 +40,21 @@ static int64_t now_ns(void)
     struct timespec t;
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* wchar of /proc/self/io; 0 when it can't be read. */
+static uint64_t bytes_written(void)
+{
+    char line[128];
+    uint64_t bytes = 0;
+    FILE *file = fopen("/proc/self/io", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "wchar: ", 7) == 0)
+            bytes = strtoull(line + 7, NULL, 10);
+    }
+    if (file != NULL)
+        (void)fclose(file);
+    return bytes;
 }
 
 /* --- clients --- */
@@ -220,7 +236,9 @@ void replay_run(const struct oplist *list, const char *dir, struct replay_result
     if (result->rc == 0) {
         (void)pthread_mutex_init(&r.mutex, NULL);
         (void)pthread_cond_init(&r.wake, NULL);
+        uint64_t before = bytes_written();
         run_clients(&r, clients, result);
+        result->written_bytes = bytes_written() - before;
         result->rc = r.rc;
         result->calls = result->call.count;
         result->commits = r.commits;

@@ -11,6 +11,7 @@
 struct replay_result {
     struct samples call; /* from hand-over to waking */
     uint64_t calls, commits;
+    uint64_t written_bytes; /* that LMDB handed to write() and its kin */
     int64_t elapsed_ns;
     int rc; /* LMDB's or errno's; 0: all went well */
 };

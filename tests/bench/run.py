@@ -43,6 +43,7 @@ def arguments():
     unknown = [name for name in names if name not in figures.ALL]
     if unknown:
         parser.error("no figure is called %s: %s" % (unknown[0], " ".join(figures.ALL)))
+    args.made = set()  # what figures.cached() has made in this run
     args.data = os.path.abspath(args.data) if args.data else ""
     args.recall = os.path.abspath(args.recall) if args.recall else ""
     return args, names

@@ -20,7 +20,6 @@ Prints a line a check and "N passed, N failed" at the end; the exit status is 0 
 import argparse
 import os
 import random
-import shutil
 import sys
 import time
 
@@ -140,8 +139,9 @@ def judge(seen, idle, checks):
     warm = max(one["memory"] for one in seen[:WARM_ROUNDS])
     last = seen[-1]
     limit = max(warm * GROWTH_SHARE, warm + GROWTH_BYTES)
-    checks.check("memory does not grow", last["memory"] <= limit, "%.1f MiB, %.1f after %d rounds" % (
-        last["memory"] / (1 << 20), warm / (1 << 20), WARM_ROUNDS))
+    checks.check("memory does not grow", last["memory"] <= limit,
+                 "%.1f MiB, %.1f after %d rounds" % (last["memory"] / (1 << 20),
+                                                     warm / (1 << 20), WARM_ROUNDS))
     checks.check("descriptors", last["fds"] <= idle["fds"] + FDS_SLACK,
                  "%d, %d at the start" % (last["fds"], idle["fds"]))
     checks.check("threads", last["threads"] == seen[0]["threads"],
@@ -179,12 +179,14 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", default="", help="leave the data in this directory")
+    parser.add_argument("--keep", default="",
+                        help="an empty directory for the data; left as it is at the end")
     args = parser.parse_args()
     checks = Checks()
     with common.temporary() as folder:
         data = args.keep or os.path.join(folder, "data")
-        shutil.rmtree(data, ignore_errors=True)
+        if os.path.exists(os.path.join(data, "data.mdb")):
+            parser.error("there are data in %s already" % data)
         with Daemon(data, "--idle-close-s=20") as daemon:
             idle = look(daemon)
             seen = rounds(daemon, args, checks)

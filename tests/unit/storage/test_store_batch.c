@@ -1,6 +1,6 @@
 /* What one batch does: every operation, precondition, slot and fix, and that a refusal leaves
  * nothing. */
-#include "storage/log_row.h"
+#include "core/log_row.h"
 #include "tests/unit/storage/fixture.h"
 
 static struct fixture fx;
