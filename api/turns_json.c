@@ -221,7 +221,7 @@ static bool does_more_than_talk(const json_t *value)
     return json_array_size(json_object_get(value, "tool_calls")) != 0 ||
            json_is_object(json_object_get(value, "function_call")) ||
            json_is_string(json_object_get(value, "refusal")) ||
-           json_is_array(json_object_get(value, "content"));
+           json_array_size(json_object_get(value, "content")) != 0;
 }
 
 static enum err_code read_message(const struct reader *r, json_t *value, struct turn_input *turn)

@@ -57,6 +57,7 @@ struct config_storage {
 struct config_memory {
     bool auto_create;
     uint64_t idle_close_s;
+    uint64_t stage_pace_ms;
 };
 struct config_log {
     enum log_level level;

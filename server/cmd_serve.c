@@ -111,6 +111,7 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
         .log = &d->log,
         .metrics = d->metrics,
         .idle_close_ms = (int64_t)d->config->memory.idle_close_s * 1000,
+        .stage_pace_ms = (int64_t)d->config->memory.stage_pace_ms,
     };
     lanes_bind(d->lanes, &d->services);
     runner_bind(d->runner, &d->services);

@@ -97,7 +97,9 @@ void http__notify_connection(void *cls, struct MHD_Connection *mhd, void **socke
     }
     if (conn == NULL)
         return;
-    ASSERT(conn->request == NULL); /* it was completed before */
+    /* It was completed before, unless its parameters did not fit into MHD's pool: then MHD answers
+     * 431 after the request line and never tells of the end. */
+    http__drop_request(conn);
     list_remove(http, conn);
     http->connections--;
     http->surplus -= conn->surplus;

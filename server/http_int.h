@@ -115,6 +115,8 @@ enum MHD_Result http__on_request(void *cls, struct MHD_Connection *mhd, const ch
                                  size_t *size, void **context);
 void http__on_completed(void *cls, struct MHD_Connection *mhd, void **context,
                         enum MHD_RequestTerminationCode code);
+/* What MHD never told the end of. */
+void http__drop_request(struct http_conn *conn);
 
 /* http_head.c: reads and checks the head. On refusal the call's reply is complete. */
 struct http_head {

@@ -11,6 +11,18 @@
 #include "core/base/limits.h"
 #include "server/http_int.h"
 
+/* MHD keeps a record of each in its pool. When they do not fit, some ways out of it answer nothing
+ * and wait for ever. */
+enum { PARAMETERS_MAX = 256 };
+
+static bool has_too_many_parameters(struct str target)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < target.len && n < PARAMETERS_MAX; i++)
+        n += target.at[i] == '&';
+    return n == PARAMETERS_MAX;
+}
+
 void *http__on_line(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
     struct http *http = cls;
@@ -33,6 +45,10 @@ void *http__on_line(void *cls, const char *uri, struct MHD_Connection *mhd)
     conn->request = r;
     if (conn->phase == PHASE_IDLE)
         http__phase(http, conn, PHASE_RECEIVE);
+    if (has_too_many_parameters(target)) {
+        http__say_error(http, conn, ERR_INVALID, "there are too many parameters");
+        http__shut(conn);
+    }
     return r;
 }
 
@@ -185,6 +201,23 @@ enum MHD_Result http__on_request(void *cls, struct MHD_Connection *mhd, const ch
     return MHD_NO; /* LINGER: answered and read; the others can't be */
 }
 
+static void release(struct http_request *r, bool sent)
+{
+    ASSERT(r->state != REQUEST_WORK); /* H2 */
+    r->conn->request = NULL;
+    if (r->call != NULL) {
+        api_done(r->call, sent);
+        api_call_free(r->call);
+    }
+    free(r);
+}
+
+void http__drop_request(struct http_conn *conn)
+{
+    if (conn->request != NULL)
+        release(conn->request, false);
+}
+
 void http__on_completed(void *cls, struct MHD_Connection *mhd, void **context,
                         enum MHD_RequestTerminationCode code)
 {
@@ -194,15 +227,8 @@ void http__on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     *context = NULL;
     if (r == NULL)
         return;
-    ASSERT(r->state != REQUEST_WORK); /* H2 */
     struct http_conn *conn = r->conn;
-    conn->request = NULL;
-    if (r->call != NULL) {
-        api_done(r->call,
-                 code == MHD_REQUEST_TERMINATED_COMPLETED_OK || r->state == REQUEST_LINGER);
-        api_call_free(r->call);
-    }
-    free(r);
+    release(r, code == MHD_REQUEST_TERMINATED_COMPLETED_OK || r->state == REQUEST_LINGER);
     if (conn->phase != PHASE_SURPLUS)
         http__phase(http, conn, PHASE_IDLE);
     if (http->stopping)

@@ -227,6 +227,8 @@ static bool wait_for(struct runner *runner, struct step *step)
     int64_t until_ms = step->wait_until_ms;
     if (!waits_add(runner->waits, step))
         return false;
+    if (runner->services->lanes != NULL)
+        lanes_hurry(runner->services->lanes, space);
     arm(runner, until_ms);
     tell_current(runner, space); /* R3 */
     return true;
@@ -301,6 +303,7 @@ void runner_watch(const struct store_change *change, void *arg)
         return;
     if (change->due_ms <= (uint64_t)clock_now_ms(runner->clock)) {
         lanes_due(lanes, change->space);
+        arm(runner, lanes_next_ms(runner));
         return;
     }
     lanes_note_due(lanes, change->due_ms);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "core/base/fault.h"
-#include "storage/group.h"
 #include "core/log_row.h"
+#include "storage/group.h"
 
 enum { REFUSED = -1 }; /* see STORAGE_DAMAGED */
 

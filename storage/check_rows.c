@@ -2,8 +2,8 @@
 #include "core/base/limits.h"
 #include "core/graph/space.h"
 #include "core/ingest/job.h"
-#include "storage/check_int.h"
 #include "core/log_row.h"
+#include "storage/check_int.h"
 
 struct shape {
     uint16_t least, most; /* bytes of the key's rest */

@@ -1,4 +1,5 @@
 /* The store's state and sizes, for readiness, metrics and GET of a space. */
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -75,27 +76,39 @@ static size_t shared_bytes(struct str a, struct str b)
     return n;
 }
 
+/* Keys from `from` on and below `behind` (absent: all). */
+struct key_range {
+    struct str from, behind;
+};
+
+static bool is_in(const struct store_item *item, const struct key_range *range)
+{
+    return item->key.at != NULL &&
+           (range->behind.at == NULL || str_cmp(item->key, range->behind) < 0);
+}
+
 /* The first SAMPLE_ROWS rows are counted; what follows is taken to be as dense as they are. Keys
  * are numbers, given out in order, or hashes, spread evenly; client-chosen names are the exception,
  * and there the estimate may be off. */
-static enum err_code kind_bytes(struct store_cursor *cursor, uint64_t *bytes, struct err *err)
+static enum err_code range_bytes(struct store_cursor *cursor, const struct key_range *range,
+                                 double *bytes, struct err *err)
 {
     struct store_item item, last;
     char first[KEY_REST_MAX], end[KEY_REST_MAX];
     size_t n = 0, first_len = 0, end_len = 0;
     uint64_t sum = 0;
-    enum err_code code = store_cursor_seek(cursor, STR(""), &item, err);
-    while (code == ERR_OK && item.key.at != NULL && n < SAMPLE_ROWS) {
+    enum err_code code = store_cursor_seek(cursor, range->from, &item, err);
+    while (code == ERR_OK && is_in(&item, range) && n < SAMPLE_ROWS) {
         sum += row_bytes(&item);
         if (n++ == 0)
             memcpy(first, item.key.at, first_len = item.key.len);
         memcpy(end, item.key.at, end_len = item.key.len);
         code = store_cursor_next(cursor, &item, err);
     }
-    *bytes += sum;
-    if (code != ERR_OK || item.key.at == NULL)
+    *bytes += (double)sum;
+    if (code != ERR_OK || !is_in(&item, range))
         return code;
-    code = store_cursor_seek_before(cursor, STR_NONE, &last, err);
+    code = store_cursor_seek_before(cursor, range->behind, &last, err);
     if (code != ERR_OK)
         return code;
     size_t skip = shared_bytes((struct str){first, first_len}, last.key);
@@ -103,8 +116,42 @@ static enum err_code kind_bytes(struct store_cursor *cursor, uint64_t *bytes, st
     double to = key_number((struct str){end, end_len}, skip);
     double all = key_number(last.key, skip);
     if (to > from && all > to)
-        *bytes += (uint64_t)((double)sum * (all - to) / (to - from));
+        *bytes += (double)sum * (all - to) / (to - from);
     return ERR_OK;
+}
+
+/* Where keys begin with a letter that tells sorts of rows apart, each sort has numbers of its own. */
+static bool is_lettered(enum store_kind kind)
+{
+    return kind == KIND_HISTORY || kind == KIND_LENGTH || kind == KIND_COLUMN;
+}
+
+static enum err_code kind_bytes(struct store_cursor *cursor, enum store_kind kind, double *bytes,
+                                struct err *err)
+{
+    if (!is_lettered(kind))
+        return range_bytes(cursor, &(struct key_range){STR(""), STR_NONE}, bytes, err);
+    char low[1] = {0}, high[1] = {0};
+    for (;;) {
+        struct store_item item;
+        enum err_code code = store_cursor_seek(cursor, (struct str){high, 1}, &item, err);
+        if (code != ERR_OK || item.key.at == NULL || (unsigned char)item.key.at[0] == UCHAR_MAX)
+            return code;
+        low[0] = item.key.at[0];
+        high[0] = (char)((unsigned char)low[0] + 1);
+        code = range_bytes(cursor, &(struct key_range){{low, 1}, {high, 1}}, bytes, err);
+        if (code != ERR_OK)
+            return code;
+    }
+}
+
+/* No estimate is above what the whole file holds. */
+static uint64_t held_bytes(struct store_txn *txn)
+{
+    MDB_stat stat;
+    if (mdb_stat(txn->mdb, txn->store->dbi, &stat) != 0)
+        return 0;
+    return (stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages) * stat.ms_psize;
 }
 
 enum err_code store_space_bytes(struct store_txn *txn, uint64_t space, uint64_t *bytes,
@@ -116,13 +163,15 @@ enum err_code store_space_bytes(struct store_txn *txn, uint64_t space, uint64_t 
 #undef X
     };
     enum err_code code = ERR_OK;
-    *bytes = 0;
+    double sum = 0;
     for (size_t i = 0; code == ERR_OK && i < sizeof kinds; i++) {
         struct store_cursor *cursor = NULL;
         code = store_cursor_open(txn, space, (enum store_kind)kinds[i], &cursor, err);
         if (code == ERR_OK)
-            code = kind_bytes(cursor, bytes, err);
+            code = kind_bytes(cursor, (enum store_kind)kinds[i], &sum, err);
         store_cursor_close(cursor);
     }
+    uint64_t held = held_bytes(txn);
+    *bytes = sum < (double)held ? (uint64_t)sum : held;
     return code;
 }

@@ -51,7 +51,10 @@ struct txn_pool {
     pthread_mutex_t mutex;
     struct store_txn *idle;
     MDB_env *env; /* where new ones begin: the main environment, or its read-only stand-in */
+    pthread_cond_t switched; /* CLOCK_MONOTONIC */
 };
+
+enum { POOL_SWITCH_MS = 2000 }; /* how long a read waits for the stand-in after MDB_PANIC */
 
 struct store {
     struct storage_options options;

@@ -1,13 +1,19 @@
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "storage/storage_int.h"
 
 void pool__init(struct txn_pool *pool, MDB_env *env)
 {
     *pool = (struct txn_pool){.env = env};
+    pthread_condattr_t attr;
     int rc = pthread_mutex_init(&pool->mutex, NULL);
+    rc = rc != 0 ? rc : pthread_condattr_init(&attr);
+    rc = rc != 0 ? rc : pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    rc = rc != 0 ? rc : pthread_cond_init(&pool->switched, &attr);
     ASSERT(rc == 0);
+    (void)pthread_condattr_destroy(&attr);
 }
 
 static void txn_free(struct store_txn *txn)
@@ -29,6 +35,7 @@ static struct store_txn *take_all(struct txn_pool *pool, MDB_env *env)
     struct store_txn *idle = pool->idle;
     pool->idle = NULL;
     pool->env = env;
+    pthread_cond_broadcast(&pool->switched);
     pthread_mutex_unlock(&pool->mutex);
     return idle;
 }
@@ -46,7 +53,24 @@ void pool__switch(struct txn_pool *pool, MDB_env *env)
 void pool__fini(struct txn_pool *pool)
 {
     pool__switch(pool, NULL);
+    (void)pthread_cond_destroy(&pool->switched);
     (void)pthread_mutex_destroy(&pool->mutex);
+}
+
+/* Between LMDB's panic and the writer's change to the stand-in a read finds neither: it waits for
+ * the change. False when it does not come. */
+static bool pool_wait_switch(struct txn_pool *pool, const MDB_env *old)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += POOL_SWITCH_MS / 1000;
+    pthread_mutex_lock(&pool->mutex);
+    int rc = 0;
+    while (pool->env == old && rc == 0)
+        rc = pthread_cond_timedwait(&pool->switched, &pool->mutex, &until);
+    bool switched = pool->env != old;
+    pthread_mutex_unlock(&pool->mutex);
+    return switched;
 }
 
 /* An idle transaction, or NULL and where to begin a new one. */
@@ -91,17 +115,28 @@ static int txn_begin_new(struct store *store, MDB_env *env, struct store_txn **o
     return 0;
 }
 
+/* `*env` is where it was tried. */
+static int begin(struct store *store, struct store_txn **txn, MDB_env **env)
+{
+    struct store_txn *taken = pool_pop(&store->pool, env);
+    int rc = taken != NULL ? mdb_txn_renew(taken->mdb) : txn_begin_new(store, *env, &taken);
+    if (rc != 0 && taken != NULL)
+        txn_free(taken);
+    *txn = rc == 0 ? taken : NULL;
+    return rc;
+}
+
 enum err_code store_begin(struct store *store, struct store_txn **txn, struct err *err)
 {
     *txn = NULL;
     if (atomic_load(&store->stopping))
         return err_set(err, ERR_UNAVAILABLE, "the server is stopping");
+    struct store_txn *taken = NULL;
     MDB_env *env;
-    struct store_txn *taken = pool_pop(&store->pool, &env);
-    int rc = taken != NULL ? mdb_txn_renew(taken->mdb) : txn_begin_new(store, env, &taken);
+    int rc = begin(store, &taken, &env);
+    if (rc == MDB_PANIC && pool_wait_switch(&store->pool, env))
+        rc = begin(store, &taken, &env);
     if (rc != 0) {
-        if (taken != NULL)
-            txn_free(taken);
         if (rc == MDB_READERS_FULL)
             return err_set(err, ERR_UNAVAILABLE, "too many reads at once (readers_max)");
         return storage__error(err, rc, "begin a read");

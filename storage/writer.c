@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -266,8 +267,20 @@ static bool environment_failed(struct writer *w, int rc, struct batch *failed)
 
 /* --- groups --- */
 
+/* The file has lost its name: what is written to it goes with this process. */
+static bool is_unlinked(const struct store *store)
+{
+    struct stat st;
+    int fd;
+    return mdb_env_get_fd(store->env, &fd) == 0 && fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
 static int commit(struct writer *w)
 {
+    if (is_unlinked(w->store)) {
+        group__abort(&w->group);
+        return ENOENT;
+    }
     int64_t start = clock_mono_ns(w->store->clock);
     int rc = group__commit(&w->group);
     if (rc == 0) {

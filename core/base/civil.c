@@ -156,7 +156,9 @@ bool rfc3339_parse(struct str text, int64_t *utc_ms, int *offset_min)
     int64_t local = civil_to_days(date) * MS_PER_DAY +
                     (((int64_t)hour * 60 + minute) * 60 + second) * 1000 + ms;
     *utc_ms = local - (int64_t)*offset_min * 60000;
-    return true;
+    /* Near the ends an offset leads out of the years that rfc3339_format() can write. */
+    int year = civil_of_moment(*utc_ms, 0).year;
+    return year >= 1 && year <= 9999;
 }
 
 size_t rfc3339_format(int64_t utc_ms, char out[RFC3339_MAX])

@@ -27,7 +27,10 @@ static inline struct str str_of(const char *text)
 
 static inline bool str_eq(struct str a, struct str b)
 {
-    return a.len == b.len && (a.len == 0 || a.at == b.at || memcmp(a.at, b.at, a.len) == 0);
+    if (a.len != b.len)
+        return false;
+    /* An absent string has no length; said for those who read code without running it. */
+    return a.len == 0 || (a.at != NULL && b.at != NULL && memcmp(a.at, b.at, a.len) == 0);
 }
 
 /* Byte order; a prefix sorts first. */

@@ -30,6 +30,8 @@ struct blocks {
 void blocks__init(struct blocks *blocks, struct store_txn *txn, uint64_t space,
                   enum store_kind kind, struct arena *arena);
 struct str blocks__fetch(struct blocks *blocks, unsigned array, uint32_t block);
+/* All stored blocks of the array in one walk. */
+void blocks__read_all(struct blocks *blocks, unsigned array);
 enum err_code blocks__error(const struct blocks *blocks, struct err *err);
 
 /* May be shorter than a whole block: what is missing is zero. */

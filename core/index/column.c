@@ -36,6 +36,11 @@ struct columns *columns_new(struct store_txn *txn, uint64_t space, struct arena 
     return c;
 }
 
+void columns_read_all(struct columns *c, enum column column)
+{
+    blocks__read_all(&c->blocks, column);
+}
+
 /* `width` is a constant at each call, so that the copy is inlined. */
 static inline void row_copy(struct columns *c, enum column column, uint32_t row, void *out,
                             size_t width)
@@ -46,6 +51,19 @@ static inline void row_copy(struct columns *c, enum column column, uint32_t row,
         memcpy(out, block.at + at, width);
     else
         memset(out, 0, width);
+}
+
+void columns_turn_ahead(const struct columns *c, uint32_t doc)
+{
+    enum { LINE = 64, AROUND = 3 * LINE };
+    const struct block_dir *dir = &c->blocks.dirs[COLUMN_TURN];
+    if (doc / COLUMN_ROWS >= dir->cap || dir->at[doc / COLUMN_ROWS].at == NULL)
+        return;
+    struct str block = dir->at[doc / COLUMN_ROWS];
+    size_t middle = doc % COLUMN_ROWS * sizeof(struct turn_row);
+    size_t to = middle + AROUND < block.len ? middle + AROUND : block.len;
+    for (size_t at = middle < AROUND ? 0 : middle - AROUND; at < to; at += LINE)
+        __builtin_prefetch(block.at + at);
 }
 
 void columns_turn(struct columns *c, uint32_t doc, struct turn_row *row)

@@ -24,6 +24,13 @@ static uint32_t facts_allowed(const struct said *said)
     return LIMIT_FACTS_PER_TURN + more;
 }
 
+/* Half a million sentences fit into a turn; room for a fact of each would not fit into the arena. */
+static uint32_t most_facts(const struct said *said)
+{
+    uint32_t allowed = facts_allowed(said);
+    return said->n_sentences < allowed ? said->n_sentences : allowed;
+}
+
 static bool has_word(const struct said_sentence *s)
 {
     return s->n_tokens != 0;
@@ -200,7 +207,7 @@ enum err_code facts_build(struct stage_work *w, const struct dialogue *d, uint32
     *out = (struct facts){.first = (uint32_t)w->stat.v[STAT_NEXT_FACT]};
     struct facts_work f = {.w = w, .d = d, .episode_id = episode_id, .out = out};
     for (uint32_t i = 0; i < d->n_turns; i++)
-        f.cap_fresh += d->turns[i]->n_sentences;
+        f.cap_fresh += most_facts(d->turns[i]);
     f.fresh = ARENA_ARRAY(w->arena, struct fact, f.cap_fresh);
     out->docs = ARENA_ARRAY(w->arena, struct segment_doc, f.cap_fresh);
     f.fresh_doc = ARENA_ARRAY(w->arena, uint32_t, f.cap_fresh);

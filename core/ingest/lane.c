@@ -243,7 +243,7 @@ enum lane_start lanes__start(struct lanes *lanes, uint64_t space, struct lane_re
         lane->again = true;
         return LANE_BUSY;
     }
-    if (lanes__is_resting(lanes, space))
+    if (lanes__is_resting(lanes, space) || lanes__is_paced(lanes, space))
         return LANE_RESTING;
     bool room = lanes->stages < lanes->places && !lanes->stopping && !lanes__is_paused(lanes);
     lane = room ? find_or_take(lanes, space) : NULL;
@@ -262,6 +262,7 @@ void lanes__retire(struct lanes *lanes, struct stage *stage, struct lane_ready *
     ASSERT(lane != NULL && lane->stage == stage && lane->holder != &stage->step);
     lane->stage = NULL;
     lane->stage_waits = false;
+    lane->hurry = false;
     stage->next_free = lanes->free_stage;
     lanes->free_stage = stage;
     lanes->stages--;

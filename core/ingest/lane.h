@@ -19,10 +19,13 @@
  * lies in that space: it rests for 1, 2, 4 … 256 s and after LANE_ATTEMPTS failures until something
  * in it changes. Nothing spins: whatever waits has a time in lanes_next_due_ms().
  *
+ * Pace. When the stages have caught up with a space, they look at it again stage_pace_ms later at
+ * the earliest: an agent that posts turn by turn makes one piece of work of many turns, not one of
+ * each, and the turns are found meanwhile all the same. Whoever waits for the result hurries it.
+ *
  * I1  a lane has at most one holder.
- * I2  a space whose DUE row is <= now has a stage step queued or running, or rests, or is counted
- * as
- *     overflow, which makes the next free place scan the DUE rows.
+ * I2  a space whose DUE row is <= now has a stage step queued or running, or rests, or is paced, or
+ *     is counted as overflow, which makes the next free place scan the DUE rows.
  * I3  no memory is taken after lanes_new(), so nothing here can fail; when all lanes are in use a
  *     step is parked until one is free.
  * Threads: all calls from any thread; one lock, never held over a callback or I/O. */
@@ -46,6 +49,8 @@ void lanes_free(struct lanes *lanes); /* all steps must be finished */
 
 /* The space has work now. Called by the store's watcher and by scans. */
 void lanes_due(struct lanes *lanes, uint64_t space);
+/* Somebody waits for the space's work: no pace for what is due now and what comes next. */
+void lanes_hurry(struct lanes *lanes, uint64_t space);
 /* Looks for spaces that are due: queues a scan on a stage worker. Called once at start and when the
  * time told by lanes_next_due_ms() has come. */
 void lanes_scan(struct lanes *lanes);

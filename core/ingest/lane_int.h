@@ -13,6 +13,7 @@ enum {
     LANE_RESTS = 64,    /* failing spaces that are remembered */
     LANE_CONFLICTS = 8, /* in a row, before it counts as a failure */
     LANE_PAUSE_MS = 1000,
+    LANE_PACE_STEP_MS = 25, /* paces end together, so that one scan starts many spaces */
     LANE_REST_MAX_MS = LANE_PAUSE_MS << (LANE_ATTEMPTS - 2),
 };
 #define LANE_NONE UINT16_MAX
@@ -28,6 +29,7 @@ struct stage {
     struct stage_unit unit;
     int64_t start_ns;
     unsigned conflicts;
+    bool caught_up; /* it ended because nothing was left to do */
     struct stage *next_free;
 };
 
@@ -39,6 +41,7 @@ struct lane {
     struct stage *stage;
     bool stage_waits; /* the stage step is among those who want the lane */
     bool again;       /* became due while its stage step was queued or running */
+    bool hurry;       /* somebody waits for what the stage step does */
     uint16_t next;    /* in the hash chain or the free list */
 };
 
@@ -46,6 +49,13 @@ struct lane_rest {
     uint64_t space;    /* 0: free */
     uint64_t until_ms; /* UINT64_MAX: until it changes */
     unsigned attempts;
+};
+
+/* A space that the stages have caught up with. */
+struct lane_pace {
+    uint64_t space; /* 0: free */
+    uint64_t until_ms;
+    bool due; /* became due meanwhile */
 };
 
 struct lanes {
@@ -71,6 +81,7 @@ struct lanes {
     uint64_t next_due_ms;
     uint64_t pause_until_ms;
     struct lane_rest rest[LANE_RESTS];
+    struct lane_pace pace[LANES_MAX]; /* by space; one that is overwritten ends early */
 };
 
 struct lane_ready {
@@ -100,6 +111,13 @@ void lanes__rest_end(struct lanes *lanes, uint64_t space);
 /* A stalled space has changed: one more attempt. */
 void lanes__rest_changed(struct lanes *lanes, uint64_t space);
 uint64_t lanes__rest_next_ms(const struct lanes *lanes);
+
+/* lane_pace.c; lock held. */
+void lanes__pace_begin(struct lanes *lanes, uint64_t space);
+/* True when it has to wait; lanes_next_due_ms() says until when. */
+bool lanes__is_paced(struct lanes *lanes, uint64_t space);
+/* True when it was due. */
+bool lanes__pace_end(struct lanes *lanes, uint64_t space);
 
 /* lane_stage.c and lane_scan.c: first functions of the steps. */
 enum step_verdict lanes__stage_run(struct step *step);

@@ -142,6 +142,7 @@ enum step_verdict lanes__stage_run(struct step *step)
     if (stage->unit.batch == NULL) {
         end_rest(stage);
         drop_unit(stage);
+        stage->caught_up = true;
         return STEP_DONE;
     }
     step->batch = stage->unit.batch;
@@ -193,6 +194,7 @@ static enum step_verdict succeeded(struct stage *stage)
     if (stage->unit.more)
         return next_unit(stage);
     drop_unit(stage);
+    stage->caught_up = true;
     return STEP_DONE;
 }
 
@@ -232,7 +234,10 @@ void lanes__stage_finish(struct step *step)
     struct lane_ready ready = {0};
     lanes__lock(lanes);
     /* With overflow a scan comes anyway, and the place is for another space. */
-    bool again = lanes__find(lanes, space)->again && !lanes->stopping && !lanes->overflow;
+    const struct lane *lane = lanes__find(lanes, space);
+    bool again = lane->again && !lanes->stopping && !lanes->overflow;
+    if (stage->caught_up && !lane->hurry)
+        lanes__pace_begin(lanes, space);
     lanes__retire(lanes, stage, &ready);
     if (again)
         (void)lanes__start(lanes, space, &ready);

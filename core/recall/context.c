@@ -14,64 +14,75 @@
  * I1  characters of the text <= 4 * max_tokens.  I2  each text stands once.
  * I3  turn_ids names turns whose whole text is there. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "core/base/civil.h"
-#include "core/recall/recall_int.h"
-#include "core/text/sentence.h"
+#include "core/recall/context_int.h"
 
 enum {
     MISSES = 20,
-    SUMMARY_TOKENS = 1500, /* from here on summaries=auto shows them */
-    SUMMARY_SHARE = 5,     /* one part in so many */
-    LONG_CHARS = 600,      /* a unit over it may be replaced by its facts */
+    LONG_CHARS = 600, /* a unit over it may be replaced by its facts */
     UNITS_MAX = 4096,
     CHARS_A_TERM = 9, /* of English dialogue, stop words and blanks included */
 };
-#define SUMMARY_MARK "Summary: "
 
-enum unit_kind { UNIT_SUMMARY, UNIT_TURN, UNIT_FACT };
+/* --- lengths --- */
 
-struct unit {
-    enum unit_kind kind;
-    uint32_t id; /* episode, turn document, fact */
-    uint32_t n;  /* turn number; 0 for a summary */
-    bool whole;  /* a turn with all its text */
-    int64_t time_ms;
-    int64_t day; /* local, since 1970 */
-    struct str speaker, text, shown_id;
-    size_t speaker_chars, text_chars, day_chars;
-};
-
-struct pack {
-    struct recall *r;
-    struct unit *units; /* in order of time */
-    uint32_t n;
-    size_t used;  /* characters, each line with its line feed */
-    size_t limit; /* characters of the whole text */
-};
-
+/* Bytes that do not continue a character; eight at a time. */
 static size_t count_chars(struct str s)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < s.len; i++)
-        n += ((unsigned char)s.at[i] & 0xc0) != 0x80;
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    size_t n = s.len, i = 0;
+    for (; i + 8 <= s.len; i += 8) {
+        uint64_t v;
+        memcpy(&v, s.at + i, 8);
+        n -= (v >> 7 & ~(v >> 6) & ones) * ones >> 56; /* adds up the bytes */
+    }
+    for (; i < s.len; i++)
+        n -= ((unsigned char)s.at[i] & 0xc0) == 0x80;
     return n;
 }
 
-static size_t write_day(int64_t day, char out[32])
+static size_t write_number(unsigned number, char *out)
 {
-    static const char *const months[12] = {"January",   "February", "March",    "April",
-                                           "May",       "June",     "July",     "August",
-                                           "September", "October",  "November", "December"};
-    struct civil date = civil_from_days(day);
-    int n = snprintf(out, 32, "%d %s %d", date.day, months[date.month - 1], date.year);
-    return n < 0 ? 0 : (size_t)n;
+    char digits[12];
+    size_t n = 0;
+    do {
+        digits[n++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    for (size_t i = 0; i < n; i++)
+        out[i] = digits[n - 1 - i];
+    return n;
 }
 
-/* --- the length of a text that has the unit `b` right behind `a` (NULL: nothing) --- */
+size_t context__write_day(int64_t day, char out[CONTEXT_DAY_MAX])
+{
+    static const char *const months[12] = {" January ",   " February ", " March ",    " April ",
+                                           " May ",       " June ",     " July ",     " August ",
+                                           " September ", " October ",  " November ", " December "};
+    struct civil date = civil_from_days(day);
+    const char *month = months[date.month - 1];
+    size_t n = write_number((unsigned)date.day, out);
+    memcpy(out + n, month, strlen(month));
+    n += strlen(month);
+    return n + write_number((unsigned)date.year, out + n);
+}
 
+int64_t context__day(int64_t time_ms, int offset_min)
+{
+    return civil_to_days(civil_of_moment(time_ms, offset_min));
+}
+
+void context__measure(struct unit *unit, int offset_min)
+{
+    char day[CONTEXT_DAY_MAX];
+    unit->day = context__day(unit->time_ms, offset_min);
+    unit->day_chars = context__write_day(unit->day, day);
+    unit->speaker_chars = count_chars(unit->speaker);
+    unit->text_chars = count_chars(unit->text);
+}
+
+/* Of a text that has the unit `b` right behind `a` (NULL: nothing). */
 static size_t cost(const struct unit *a, const struct unit *b)
 {
     size_t chars = b->text_chars + 1;
@@ -93,46 +104,40 @@ static bool goes_before(const struct unit *a, const struct unit *b)
     return a->kind != b->kind ? a->kind < b->kind : a->id < b->id;
 }
 
-/* Adds the unit where it belongs if the whole still fits. */
-static bool add_unit(struct pack *p, const struct unit *unit)
+enum err_code context__add(struct pack *p, const struct unit *unit, bool *added, struct err *err)
 {
     uint32_t at = p->n;
-    while (at > 0 && goes_before(unit, &p->units[at - 1]))
+    while (at > 0 && goes_before(unit, p->units[at - 1]))
         at--;
-    const struct unit *left = at == 0 ? NULL : &p->units[at - 1];
-    const struct unit *right = at == p->n ? NULL : &p->units[at];
+    const struct unit *left = at == 0 ? NULL : p->units[at - 1];
     size_t more = cost(left, unit);
     size_t less = 0;
-    if (right != NULL) {
-        more += cost(unit, right);
-        less = cost(left, right);
+    if (at < p->n) {
+        more += cost(unit, p->units[at]);
+        less = cost(left, p->units[at]);
     }
     /* The last line has no line feed. */
-    if (p->n == UNITS_MAX || p->used + more - less > p->limit + 1)
-        return false;
-    memmove(&p->units[at + 1], &p->units[at], (size_t)(p->n - at) * sizeof *p->units);
-    p->units[at] = *unit;
+    *added = p->n < p->cap && p->used + more - less <= p->limit + 1;
+    if (!*added)
+        return ERR_OK;
+    struct unit *copy = arena_copy(p->r->arena, unit, sizeof *unit);
+    if (copy == NULL)
+        return recall__memory(err);
+    copy->late = p->late;
+    memmove(&p->units[at + 1], &p->units[at], (size_t)(p->n - at) * sizeof(struct unit *));
+    p->units[at] = copy;
     p->n++;
     p->used = p->used + more - less;
-    return true;
+    return ERR_OK;
 }
 
 /* --- units --- */
-
-static void set_lines(struct unit *unit, int offset_min)
-{
-    char day[32];
-    unit->day = civil_to_days(civil_of_moment(unit->time_ms, offset_min));
-    unit->day_chars = write_day(unit->day, day);
-    unit->speaker_chars = count_chars(unit->speaker);
-    unit->text_chars = count_chars(unit->text);
-}
 
 static enum err_code turn_unit(struct recall *r, uint32_t doc, struct unit *unit, struct err *err)
 {
     struct turn_row row;
     struct turn turn;
-    *unit = (struct unit){.kind = UNIT_TURN, .id = doc};
+    *unit = (struct unit){.kind = UNIT_TURN, .id = doc, .text = STR("")};
     columns_turn(r->columns, doc, &row);
     enum err_code rc = turn_get(r->txn, r->space, row.n, &turn, err);
     if (rc != ERR_OK || turn.n == 0)
@@ -142,20 +147,23 @@ static enum err_code turn_unit(struct recall *r, uint32_t doc, struct unit *unit
         return recall__memory(err);
     rc = recall__part(r, &turn, doc, &unit->text, err);
     unit->n = turn.n;
-    unit->whole = turn.docs <= 1;
+    unit->parts = turn.docs;
     unit->text = str_trim(unit->text);
     unit->time_ms = turn.time_ms;
     unit->speaker = turn_speaker(&turn);
-    set_lines(unit, turn.offset_min);
+    context__measure(unit, turn.offset_min);
     return rc;
 }
 
+/* A built-in fact says "Caroline: …" or "Caroline (asked “…”): …"; the speaker has a line above. */
 static struct str without_speaker(struct str content, struct str speaker)
 {
-    if (content.len > speaker.len + 2 && str_starts(content, speaker) &&
-        content.at[speaker.len] == ':' && content.at[speaker.len + 1] == ' ')
-        return str_part(content, speaker.len + 2, content.len);
-    return content;
+    struct str rest = str_part(content, speaker.len, content.len);
+    if (!str_starts(content, speaker))
+        return content;
+    if (str_starts(rest, STR(": ")))
+        return str_part(rest, 2, rest.len);
+    return str_starts(rest, STR(" (asked ")) ? str_part(rest, 1, rest.len) : content;
 }
 
 /* The facts of a long turn that did not fit, best first, while they fit. */
@@ -163,180 +171,98 @@ static enum err_code add_facts_of(struct pack *p, const struct unit *turn, struc
 {
     struct recall *r = p->r;
     const struct candidates *facts = &r->stage[STAGE_FACTS];
-    for (uint32_t i = 0; i < facts->n; i++) {
+    bool added = true;
+    for (uint32_t i = 0; added && i < facts->n; i++) {
         struct fact fact;
         if (facts->at[i].turn_doc != turn->id)
             continue;
         enum err_code rc = fact_get(r->txn, r->space, facts->at[i].id, r->arena, &fact, err);
         if (rc != ERR_OK)
             return rc;
+        if (fact.id == 0)
+            continue;
         struct unit unit = *turn;
         unit.kind = UNIT_FACT;
         unit.id = fact.id;
-        unit.whole = false;
         unit.text = without_speaker(fact.content, turn->speaker);
         unit.text_chars = count_chars(unit.text);
-        if (fact.id != 0 && !add_unit(p, &unit))
-            return ERR_OK;
+        rc = context__add(p, &unit, &added, err);
+        if (rc != ERR_OK)
+            return rc;
     }
     return ERR_OK;
 }
 
-/* --- turns by worth --- */
+/* --- turns by worth: a heap, the best on top, since most are never asked for --- */
 
 struct worth {
     float value;
     uint32_t doc;
 };
+struct worths {
+    struct worth *at;
+    uint32_t n;
+};
 
-static int order_worth(const void *a, const void *b)
+static bool is_better(const struct worth *a, const struct worth *b)
 {
-    const struct worth *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value > y->value ? -1 : 1;
-    return (x->doc > y->doc) - (x->doc < y->doc);
+    return a->value != b->value ? a->value > b->value : a->doc < b->doc;
+}
+
+static void sift_down(struct worths *list, uint32_t at)
+{
+    struct worth moved = list->at[at];
+    for (uint32_t child = 2 * at + 1; child < list->n; child = 2 * at + 1) {
+        if (child + 1 < list->n && is_better(&list->at[child + 1], &list->at[child]))
+            child++;
+        if (!is_better(&list->at[child], &moved))
+            break;
+        list->at[at] = list->at[child];
+        at = child;
+    }
+    list->at[at] = moved;
+}
+
+static struct worth take_best(struct worths *list)
+{
+    struct worth best = list->at[0];
+    list->at[0] = list->at[--list->n];
+    if (list->n != 0)
+        sift_down(list, 0);
+    return best;
 }
 
 /* Each list is ranked, so the first time a document is met is its best. */
-static void list_worth(struct recall *r, const struct candidates *list, uint32_t most,
-                       struct worth *out, uint32_t *n)
+static void list_worth(struct recall *r, const struct candidates *list, struct worths *out)
 {
-    for (uint32_t i = 0; i < list->n && i < most; i++) {
+    for (uint32_t i = 0; i < list->n; i++) {
         uint32_t doc = list->at[i].turn_doc;
         struct turn_acc *acc = recall__turn(r, doc);
-        if (acc->touched)
+        if ((acc->state & TURN_MARKED) != 0)
             continue;
-        acc->touched = 1;
+        acc->state |= TURN_MARKED;
         float chars = (float)(acc->length * CHARS_A_TERM);
-        out[*n].value = list->at[i].score / powf(60.0f + chars, 0.4f);
-        out[(*n)++].doc = doc;
+        out->at[out->n].value = list->at[i].score / powf(60.0f + chars, 0.4f);
+        out->at[out->n++].doc = doc;
     }
 }
 
-static enum err_code pack_turns(struct pack *p, const struct worth *list, uint32_t n, uint32_t *at,
-                                struct err *err)
+static enum err_code pack_turns(struct pack *p, struct worths *list, struct err *err)
 {
     unsigned misses = 0;
-    for (; *at < n && misses < MISSES; (*at)++) {
+    while (list->n != 0 && misses < MISSES) {
         struct unit unit;
-        enum err_code rc = turn_unit(p->r, list[*at].doc, &unit, err);
+        bool added = false;
+        enum err_code rc = turn_unit(p->r, take_best(list).doc, &unit, err);
+        if (rc == ERR_OK && unit.n != 0 && unit.text.len != 0) {
+            rc = context__add(p, &unit, &added, err);
+            misses += !added;
+            if (rc == ERR_OK && !added && unit.text_chars > LONG_CHARS)
+                rc = add_facts_of(p, &unit, err);
+        }
         if (rc != ERR_OK)
             return rc;
-        if (unit.n == 0 || unit.text.len == 0 || add_unit(p, &unit))
-            continue;
-        misses++;
-        if (unit.text_chars > LONG_CHARS)
-            rc = add_facts_of(p, &unit, err);
-        if (rc != ERR_OK)
-            return rc;
     }
-    return ERR_OK;
-}
-
-/* --- summaries --- */
-
-static bool wants_summaries(const struct recall_query *q)
-{
-    return q->summaries == SUMMARIES_ON ||
-           (q->summaries == SUMMARIES_AUTO && q->max_tokens >= SUMMARY_TOKENS);
-}
-
-static bool contains(struct str whole, struct str part)
-{
-    return part.len != 0 && memmem(whole.at, whole.len, part.at, part.len) != NULL;
-}
-
-/* The longest run of a sentence that carries no resolved date in brackets. */
-static struct str plain_run(struct str sentence)
-{
-    struct str best = STR("");
-    while (sentence.len != 0) {
-        size_t open = str_index(sentence, '(');
-        if (open > best.len)
-            best = str_part(sentence, 0, open);
-        sentence = str_part(sentence, open, sentence.len);
-        size_t close = str_index(sentence, ')');
-        sentence = str_part(sentence, close + 1, sentence.len);
-    }
-    return str_trim(best);
-}
-
-/* I2: a sentence of the summary that stands in a turn of the context, or is the date that stands
- * above it, is left out. It may carry its speaker in front and a resolved date inside. */
-static bool stands_already(const struct pack *p, struct str sentence, struct str day)
-{
-    size_t colon = str_index(str_part(sentence, 0, 64), ':');
-    if (str_starts(sentence, day) && sentence.len <= day.len + 1)
-        return true;
-    if (colon < sentence.len && colon < 64)
-        sentence = str_trim(str_part(sentence, colon + 1, sentence.len));
-    struct str run = plain_run(sentence);
-    for (uint32_t i = 0; i < p->n; i++)
-        if (p->units[i].kind != UNIT_SUMMARY && contains(p->units[i].text, run))
-            return true;
-    return false;
-}
-
-/* On one line. */
-static void put_line(struct buf *out, struct str text)
-{
-    while (text.len != 0) {
-        size_t end = str_index(text, '\n');
-        buf_str_put(out, str_part(text, 0, end));
-        if (end < text.len)
-            buf_char(out, ' ');
-        text = str_part(text, end + 1, text.len);
-    }
-}
-
-static enum err_code summary_unit(struct pack *p, const struct recall_episode *e, struct unit *unit,
-                                  struct err *err);
-
-static enum err_code add_summaries(struct pack *p, struct err *err)
-{
-    const struct recall_reply *reply = p->r->reply;
-    size_t whole = p->limit, most = p->used + whole / SUMMARY_SHARE;
-    enum err_code rc = ERR_OK;
-    for (uint32_t i = 0; rc == ERR_OK && i < reply->n_episodes; i++) {
-        struct unit unit;
-        if (reply->episodes[i].summary_hidden)
-            continue;
-        rc = summary_unit(p, &reply->episodes[i], &unit, err);
-        p->limit = most < whole ? most : whole;
-        if (rc == ERR_OK && unit.text.len != 0)
-            (void)add_unit(p, &unit);
-        p->limit = whole;
-    }
-    return rc;
-}
-
-static enum err_code summary_unit(struct pack *p, const struct recall_episode *e, struct unit *unit,
-                                  struct err *err)
-{
-    struct buf text;
-    struct str rest = e->episode.summary, sentence;
-    *unit = (struct unit){.kind = UNIT_SUMMARY, .id = e->episode.id};
-    buf_init(&text, p->r->arena, 4096);
-    buf_str_put(&text, STR(SUMMARY_MARK));
-    buf_str_put(&text, e->episode.title);
-    bool some = false;
-    char date[32];
-    int64_t local = civil_to_days(civil_of_moment(e->episode.start_ms, e->episode.offset_min));
-    struct str day = {date, write_day(local, date)};
-    while (sentence_next(&rest, &sentence)) {
-        if (stands_already(p, sentence, day))
-            continue;
-        buf_str_put(&text, some ? STR(" ") : STR(". "));
-        put_line(&text, sentence);
-        some = true;
-    }
-    if (!buf_ok(&text))
-        return ERR_OK; /* a summary that long is no summary */
-    unit->text = some ? buf_str(&text) : STR("");
-    unit->time_ms = e->episode.start_ms;
-    unit->speaker = STR("");
-    set_lines(unit, e->episode.offset_min);
-    (void)err;
     return ERR_OK;
 }
 
@@ -346,13 +272,13 @@ static void write_text(const struct pack *p, struct buf *out)
 {
     const struct unit *last = NULL;
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct unit *u = &p->units[i];
+        const struct unit *u = p->units[i];
         bool new_day = last == NULL || last->day != u->day;
-        char day[32];
+        char day[CONTEXT_DAY_MAX];
         if (last != NULL)
             buf_char(out, '\n');
         if (new_day) {
-            buf_put(out, day, write_day(u->day, day));
+            buf_put(out, day, context__write_day(u->day, day));
             buf_char(out, '\n');
         }
         if (u->kind != UNIT_SUMMARY &&
@@ -368,12 +294,24 @@ static void write_text(const struct pack *p, struct buf *out)
 static bool holds_fact(const struct pack *p, const struct candidate *fact)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct unit *u = &p->units[i];
+        const struct unit *u = p->units[i];
         if ((u->kind == UNIT_FACT && u->id == fact->id) ||
             (u->kind == UNIT_TURN && u->id == fact->turn_doc))
             return true;
     }
     return false;
+}
+
+/* I3: from unit i on stand all parts of one turn, next to each other. */
+static bool is_whole(const struct pack *p, uint32_t i)
+{
+    const struct unit *first = p->units[i];
+    uint32_t n = 0;
+    if (i != 0 && p->units[i - 1]->kind == UNIT_TURN && p->units[i - 1]->n == first->n)
+        return false;
+    while (i + n < p->n && p->units[i + n]->kind == UNIT_TURN && p->units[i + n]->n == first->n)
+        n++;
+    return n >= first->parts;
 }
 
 static enum err_code write_lists(const struct pack *p, struct recall_context *out, struct err *err)
@@ -386,44 +324,53 @@ static enum err_code write_lists(const struct pack *p, struct recall_context *ou
     if (out->turn_ids == NULL || out->episode_ids == NULL || out->fact_ids == NULL)
         return recall__memory(err);
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct unit *u = &p->units[i];
+        const struct unit *u = p->units[i];
         if (u->kind == UNIT_SUMMARY)
             out->episode_ids[out->n_episode_ids++] = u->id;
-        else if (u->kind == UNIT_TURN && u->whole)
-            out->turn_ids[out->n_turn_ids++] = u->shown_id; /* I3 */
+        else if (u->kind == UNIT_TURN && is_whole(p, i))
+            out->turn_ids[out->n_turn_ids++] = u->shown_id;
     }
-    for (uint32_t i = 0; i < r->stage[STAGE_FACTS].n && i < shown; i++)
+    for (uint32_t i = 0; i < shown; i++)
         if (holds_fact(p, &r->stage[STAGE_FACTS].at[i]))
             out->fact_ids[out->n_fact_ids++] = r->stage[STAGE_FACTS].at[i].id;
     return ERR_OK;
 }
 
+/* Turns to the share that summaries leave, summaries, and turns again into what is left. */
+static enum err_code pack_with_summaries(struct pack *p, struct worths *list, struct err *err)
+{
+    size_t whole = p->limit;
+    p->limit = whole - context__summary_chars(whole);
+    enum err_code rc = pack_turns(p, list, err);
+    p->limit = whole;
+    if (rc == ERR_OK)
+        rc = context__add_summaries(p, err);
+    uint32_t before = p->n;
+    p->late = true;
+    if (rc == ERR_OK)
+        rc = pack_turns(p, list, err);
+    return rc == ERR_OK && p->n != before ? context__trim_summaries(p, err) : rc;
+}
+
 static enum err_code pack_all(struct pack *p, struct err *err)
 {
     struct recall *r = p->r;
-    const struct candidates *lists[] = {&r->stage[STAGE_FACTS], &r->stage[STAGE_RECENT], &r->bare};
+    const struct candidates *lists[] = {&r->stage[STAGE_FACTS], &r->parts, &r->bare};
     size_t room = 0;
     for (size_t i = 0; i < 3; i++)
         room += lists[i]->n;
-    struct worth *list = ARENA_ARRAY(r->arena, struct worth, room);
-    if (list == NULL)
+    struct worths list = {.at = ARENA_ARRAY(r->arena, struct worth, room)};
+    room += r->stage[STAGE_FACTS].n + r->reply->n_episodes;
+    p->cap = room < UNITS_MAX ? (uint32_t)room : UNITS_MAX;
+    p->units = ARENA_ARRAY(r->arena, struct unit *, (size_t)p->cap + 1);
+    if (list.at == NULL || p->units == NULL)
         return recall__memory(err);
-    uint32_t n = 0, at = 0;
     for (size_t i = 0; i < 3; i++)
-        list_worth(r, lists[i], RECALL_POOL, list, &n);
-    if (n > 1)
-        qsort(list, n, sizeof *list, order_worth);
-    if (!wants_summaries(r->query))
-        return pack_turns(p, list, n, &at, err);
-    size_t whole = p->limit;
-    p->limit = whole - whole / SUMMARY_SHARE;
-    enum err_code rc = pack_turns(p, list, n, &at, err);
-    p->limit = whole;
-    if (rc == ERR_OK)
-        rc = add_summaries(p, err);
-    if (rc == ERR_OK)
-        rc = pack_turns(p, list, n, &at, err);
-    return rc;
+        list_worth(r, lists[i], &list);
+    for (uint32_t i = list.n / 2 + 1; i-- > 0 && list.n != 0;)
+        sift_down(&list, i);
+    return context__wants_summaries(r->query) ? pack_with_summaries(p, &list, err)
+                                              : pack_turns(p, &list, err);
 }
 
 enum err_code recall__context(struct recall *r, struct err *err)
@@ -433,9 +380,6 @@ enum err_code recall__context(struct recall *r, struct err *err)
     out->text = STR("");
     if (r->query->max_tokens == 0)
         return ERR_OK;
-    p.units = arena_alloc(r->arena, (UNITS_MAX + 1) * sizeof *p.units);
-    if (p.units == NULL)
-        return recall__memory(err);
     enum err_code rc = pack_all(&p, err);
     if (rc != ERR_OK)
         return rc;

@@ -38,6 +38,13 @@ static void explain_list(const struct candidates *list, uint32_t n, uint32_t sho
     }
 }
 
+static uint32_t turn_of_doc(struct recall *r, uint32_t doc)
+{
+    struct turn_row row;
+    columns_turn(r->columns, doc, &row);
+    return row.n;
+}
+
 /* The reply's, then those that ranked behind, then those that a filter or the gate kept out. */
 static enum err_code explain_stage(struct recall *r, enum recall_stage stage,
                                    struct recall_explain *out, struct err *err)
@@ -51,6 +58,8 @@ static enum err_code explain_stage(struct recall *r, enum recall_stage stage,
     explain_list(list, n, r->shown[stage], out->stage[stage]);
     explain_list(cut, cut->n, 0, out->stage[stage] + n);
     out->n[stage] = n + cut->n;
+    for (uint32_t i = 0; stage == STAGE_RECENT && i < out->n[stage]; i++)
+        out->stage[stage][i].id = turn_of_doc(r, out->stage[stage][i].id);
     return ERR_OK;
 }
 

@@ -27,30 +27,48 @@ enum {
     RECALL_MENTIONS = 8,
 };
 
-/* What is known of one turn-layer document during a query. Loaded when first touched. */
+/* What is known of one turn-layer document during a query: one line of the cache. */
 struct turn_acc {
     float own, w1, w2, w4, date; /* summed over the terms; divided by the reach at the end */
     float tf1, tf2, tf4;         /* of the term at hand; 0 between terms */
-    float len1, len2, len4;
-    uint32_t prev, next; /* document + 1 */
+    float long1, long2, long4;   /* bm25_norm() of the windows; set when first needed */
+    uint32_t prev, next;         /* document + 1 */
     uint32_t episode;
-    uint32_t length;
-    uint8_t loaded, listed, sized; /* flags */
-    uint8_t touched;               /* for the term at hand */
+    uint32_t length; /* 0: dead */
+    uint8_t state;   /* enum turn_state */
+    uint8_t flags;   /* of its row */
+    uint8_t prior;   /* of its row */
+    uint8_t named;   /* 1: the question names who said it */
 };
+enum turn_state {
+    TURN_LOADED = 1, /* what its row says */
+    TURN_LISTED = 2, /* in recall.touched, or offered */
+    TURN_SIZED = 4,  /* long1, long2, long4 */
+    TURN_MARKED = 8, /* scoring: touched by the term at hand; context: weighed */
+};
+_Static_assert(sizeof(struct turn_acc) == 64, "a line of the cache");
 
 /* A node that may be shown. */
 struct candidate {
     uint32_t id;       /* fact, episode or topic id; turn document in the recent stage */
     uint32_t turn_doc; /* facts: the best source; for ties */
+    uint32_t group;    /* of one group only the best counts: chain, fact, turn */
     float score;
     float factor;
     float signal[SIGNALS];
     const char *cut; /* explain: the gate or the filter that keeps it out; NULL: none */
 };
+
+/* The best `keep` of what is pushed. With fusion=score a candidate's score is known at once and `at`
+ * is a heap, the worst on top; the other fusions need all candidates first. */
 struct candidates {
     struct candidate *at;
+    const float *weights; /* in the order of recall_signal */
     uint32_t n, cap;
+    uint32_t keep;
+    float whole;    /* the most that a score can be, before it is divided by this */
+    float hopeless; /* sums times factor below this can't come in; 0 while there is room */
+    bool at_once;
 };
 
 /* A turn of several documents, loaded and cut up once however many of them are shown. */
@@ -86,6 +104,7 @@ struct recall {
     uint32_t n_ignored;
     uint32_t session_no, speaker_no; /* of the filters */
     bool nothing;                    /* a filter names what is not there */
+    bool filtered;                   /* there is any filter */
     float reach;                     /* (k1 + 1) * sum of idf */
 
     /* score.c */
@@ -96,23 +115,26 @@ struct recall {
     uint32_t n_docs;
     uint32_t *touched; /* documents with any score */
     uint32_t n_touched;
-    uint32_t cap_touched;
-    float *fact_own;        /* by id - 1 */
-    float *episode_own;     /* by id - 1 */
-    float *topic_own;       /* by id - 1 */
-    float *episode_turn;    /* best own score of a turn inside, by id - 1 */
-    uint32_t *episode_list; /* ids with any score */
+    float *fact_own;     /* by id - 1 */
+    float *episode_own;  /* by id - 1 */
+    float *topic_own;    /* by id - 1 */
+    float *episode_turn; /* best own score of a turn inside that passes, by id - 1 */
+    uint32_t *fact_list; /* ids with any own score, and so on */
+    uint32_t n_fact_list;
+    uint32_t *episode_list;
     uint32_t n_episode_list;
     uint32_t *topic_list;
     uint32_t n_topic_list;
+    float best_fact; /* greatest of fact_own */
 
     /* records.c */
     struct long_turn *long_turns;
 
-    /* choose.c */
+    /* choose.c, choose_facts.c */
     struct candidates stage[RECALL_STAGES]; /* ranked; best first */
     uint32_t shown[RECALL_STAGES];          /* how many of them the reply has */
     struct candidates cut[RECALL_STAGES];   /* explain only: kept out before ranking */
+    struct candidates parts;                /* documents of recent turns; for the context */
     struct candidates bare;                 /* turns that no living fact cites; for the context */
     uint8_t *episode_chosen;                /* by id - 1: in the reply's list (strict gate) */
 };
@@ -126,16 +148,54 @@ bool recall__is_named(const struct recall *r, uint32_t speaker_no);
 /* score.c: one pass over the postings; scores of all layers. */
 enum err_code recall__score(struct recall *r, int64_t *collected_ns, const struct clock *clock,
                             struct err *err);
-/* The document's row, loaded; its text's signals without the fact's own. */
-struct turn_acc *recall__turn(struct recall *r, uint32_t doc);
+void recall__turn_load(struct recall *r, struct turn_acc *acc, uint32_t doc);
+/* What is known of a document, loaded. */
+static inline struct turn_acc *recall__turn(struct recall *r, uint32_t doc)
+{
+    struct turn_acc *acc = &r->turns[doc];
+    if ((acc->state & TURN_LOADED) == 0)
+        recall__turn_load(r, acc, doc);
+    return acc;
+}
+/* The next document of the session in a direction, or UINT32_MAX. */
+static inline uint32_t recall__step(const struct recall *r, const struct turn_acc *acc,
+                                    bool forward)
+{
+    uint32_t link = forward ? acc->next : acc->prev;
+    return link == 0 || link > r->n_docs ? UINT32_MAX : link - 1;
+}
+
+/* filter.c: what the filters let through, before every cut and in every layer. A turn that passes
+ * lets its episode pass, an episode its topic. */
+bool recall__turn_passes(const struct recall *r, const struct turn_row *row);
+bool recall__episode_passes(struct recall *r, uint32_t id, const struct episode_row *row);
+enum err_code recall__topic_passes(struct recall *r, uint32_t id, bool *passes, struct err *err);
 
 /* choose.c: topics, episodes, facts and recent turns, ranked and cut. */
 enum err_code recall__choose(struct recall *r, struct err *err);
+/* A candidate that a filter or the gate keeps out (`cut`) is remembered only when it is to be
+ * explained. */
+enum err_code recall__offer(struct recall *r, enum recall_stage stage, struct candidate *c,
+                            const char *cut, struct err *err);
+/* choose_facts.c: the last two. */
+enum err_code recall__choose_facts(struct recall *r, struct err *err);
 
-/* fuse.c: scores from signals, ranking. `weights` in the order of recall_signal. */
-enum err_code recall__rank(struct recall *r, struct candidates *list, const float *weights,
-                           uint32_t keep, struct err *err);
+/* fuse.c: scores from signals, ranking. */
+extern const float *const recall__weights[RECALL_STAGES];
+void recall__list_init(const struct recall *r, struct candidates *list, enum recall_stage stage,
+                       uint32_t keep);
 enum err_code recall__push(struct recall *r, struct candidates *list, const struct candidate *one,
+                           struct err *err);
+/* The same for a candidate whose group may be in the list already: the better one stays. */
+enum err_code recall__push_again(struct recall *r, struct candidates *list,
+                                 const struct candidate *one, struct err *err);
+/* True when a candidate whose weighed signals add up to at most `sum` can't come into the list. */
+static inline bool recall__is_hopeless(const struct candidates *list, float sum, float factor)
+{
+    return sum * factor < list->hopeless;
+}
+/* Orders the list, best first; of each group (all <= `groups`; 0: there are none) one stays. */
+enum err_code recall__rank(struct recall *r, struct candidates *list, uint32_t groups,
                            struct err *err);
 
 /* records.c: what is shown, read and filled in. */

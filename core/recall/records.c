@@ -79,27 +79,33 @@ static enum err_code load_topic(struct recall *r, const struct candidate *c,
     return ERR_OK;
 }
 
-/* The shown ids of the living turns of an episode, in order. */
-static enum err_code load_turn_ids(struct recall *r, struct recall_episode *out, struct err *err)
+static enum err_code add_turn_id(struct recall *r, struct recall_episode *out,
+                                 const struct turn *turn, struct err *err)
+{
+    struct str id = turn_shown_id(r->arena, turn);
+    if (id.at == NULL)
+        return recall__memory(err);
+    out->turn_ids[out->n_turn_ids++] = id;
+    return ERR_OK;
+}
+
+/* Turns of one session in a row, or nearly: one walk over the records. */
+static enum err_code walk_turns(struct recall *r, struct recall_episode *out, struct err *err)
 {
     const struct episode *e = &out->episode;
     struct store_cursor *cursor = NULL;
     struct store_item item;
-    char key[8];
-    be32_set(key, e->session_no);
-    be32_set(key + 4, e->first_n);
-    out->turn_ids = ARENA_ARRAY(r->arena, struct str, e->turns);
-    if (out->turn_ids == NULL)
-        return recall__memory(err);
-    enum err_code rc = store_cursor_open(r->txn, r->space, KIND_SESSION_TURN, &cursor, err);
+    char key[4];
+    be32_set(key, e->first_n);
+    enum err_code rc = store_cursor_open(r->txn, r->space, KIND_TURN, &cursor, err);
     if (rc == ERR_OK)
         rc = store_cursor_seek(cursor, (struct str){key, sizeof key}, &item, err);
-    while (rc == ERR_OK && item.key.at != NULL && item.key.len == 8 &&
-           be32_get(item.key.at) == e->session_no && be32_get(item.key.at + 4) <= e->last_n &&
-           out->n_turn_ids < e->turns) {
-        rc = recall__turn_id(r, be32_get(item.key.at + 4), &out->turn_ids[out->n_turn_ids], err);
-        if (rc == ERR_OK && out->turn_ids[out->n_turn_ids].at != NULL)
-            out->n_turn_ids++;
+    while (rc == ERR_OK && item.key.at != NULL && item.key.len == 4 &&
+           be32_get(item.key.at) <= e->last_n && out->n_turn_ids < e->turns) {
+        struct turn turn;
+        rc = turn_decode(item.value, be32_get(item.key.at), &turn, err);
+        if (rc == ERR_OK && turn.session_no == e->session_no)
+            rc = add_turn_id(r, out, &turn, err);
         if (rc == ERR_OK)
             rc = store_cursor_next(cursor, &item, err);
     }
@@ -107,12 +113,49 @@ static enum err_code load_turn_ids(struct recall *r, struct recall_episode *out,
     return rc;
 }
 
+/* Turns between many of other sessions: each is looked up. */
+static enum err_code find_turns(struct recall *r, struct recall_episode *out, struct err *err)
+{
+    const struct episode *e = &out->episode;
+    struct store_cursor *cursor = NULL;
+    struct store_item item;
+    char key[8];
+    be32_set(key, e->session_no);
+    be32_set(key + 4, e->first_n);
+    enum err_code rc = store_cursor_open(r->txn, r->space, KIND_SESSION_TURN, &cursor, err);
+    if (rc == ERR_OK)
+        rc = store_cursor_seek(cursor, (struct str){key, sizeof key}, &item, err);
+    while (rc == ERR_OK && item.key.at != NULL && item.key.len == 8 &&
+           be32_get(item.key.at) == e->session_no && be32_get(item.key.at + 4) <= e->last_n &&
+           out->n_turn_ids < e->turns) {
+        struct turn turn;
+        rc = turn_get(r->txn, r->space, be32_get(item.key.at + 4), &turn, err);
+        if (rc == ERR_OK && turn.n != 0)
+            rc = add_turn_id(r, out, &turn, err);
+        if (rc == ERR_OK)
+            rc = store_cursor_next(cursor, &item, err);
+    }
+    store_cursor_close(cursor);
+    return rc;
+}
+
+/* The shown ids of the living turns of an episode, in order. */
+static enum err_code load_turn_ids(struct recall *r, struct recall_episode *out, struct err *err)
+{
+    const struct episode *e = &out->episode;
+    out->turn_ids = ARENA_ARRAY(r->arena, struct str, e->turns);
+    if (out->turn_ids == NULL)
+        return recall__memory(err);
+    bool dense = e->last_n - e->first_n < 4 * e->turns;
+    return dense ? walk_turns(r, out, err) : find_turns(r, out, err);
+}
+
 static enum err_code load_episode(struct recall *r, const struct candidate *c,
                                   struct recall_episode *out, struct err *err)
 {
     out->score = c->score;
     enum err_code rc = episode_get(r->txn, r->space, c->id, &out->episode, err);
-    if (rc == ERR_OK)
+    if (rc == ERR_OK && out->episode.id != 0)
         rc = load_turn_ids(r, out, err);
     out->summary_hidden = is_hidden(r, out->episode.end_ms);
     return rc;

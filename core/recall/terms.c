@@ -218,6 +218,9 @@ enum err_code recall__read_question(struct recall *r, struct err *err)
     }
     if (rc == ERR_OK)
         rc = find_ordinal(r, KIND_SPEAKER, r->query->speaker, &r->speaker_no, err);
+    const struct recall_query *q = r->query;
+    r->filtered =
+        r->session_no != 0 || r->speaker_no != 0 || q->has_since || q->has_until || q->has_as_of;
     tokenizer_free(tokenizer);
     return rc;
 }

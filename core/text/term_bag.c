@@ -28,7 +28,7 @@ enum err_code term_bag_of(struct arena *arena, const struct token_list *tokens, 
     *out = (struct term_bag){NULL, 0, 0};
     if (tokens->n == 0 || weight == 0)
         return ERR_OK;
-    size_t cap = 16;
+    size_t cap = 2; /* one slot stays free; a turn may have half a million sentences of one word */
     while (cap < 2 * tokens->n)
         cap *= 2;
     struct term_count *slots = ARENA_ARRAY(arena, struct term_count, cap);

@@ -14,14 +14,15 @@ static bool list_next(const char **list, struct str *word)
     return n != 0;
 }
 
-static bool wants_list(const struct tokenizer *tokenizer, int language)
+/* The language's stop words if the tokenizer wants them; NULL: none. */
+static const char *list_of(const struct tokenizer *tokenizer, int language)
 {
-    if (stopwords_of(language_at((size_t)language)->code) == NULL)
-        return false;
-    if (tokenizer->automatic || language == tokenizer->language)
-        return true;
+    const char *list = stopwords_of(language_at((size_t)language)->code);
+    if (list == NULL || tokenizer->automatic || language == tokenizer->language)
+        return list;
     enum rune_script script = language_at((size_t)language)->script;
-    return language_of_script(script) == language && !language_writes(tokenizer->language, script);
+    bool own = language_of_script(script) == language;
+    return own && !language_writes(tokenizer->language, script) ? list : NULL;
 }
 
 static void stop_add(struct tokenizer *tokenizer, struct str word, uint32_t bit)
@@ -39,8 +40,8 @@ enum err_code token__stops_new(struct tokenizer *tokenizer, struct err *err)
     size_t words = 0;
     struct str word;
     for (size_t l = 0; l < language_count(); l++) {
-        const char *list = stopwords_of(language_at(l)->code);
-        while (list != NULL && wants_list(tokenizer, (int)l) && list_next(&list, &word))
+        const char *list = list_of(tokenizer, (int)l);
+        while (list != NULL && list_next(&list, &word))
             words++;
     }
     if (words == 0)
@@ -52,8 +53,8 @@ enum err_code token__stops_new(struct tokenizer *tokenizer, struct err *err)
     if (tokenizer->stops == NULL)
         return err_set(err, ERR_EXHAUSTED, "no memory for a tokenizer");
     for (size_t l = 0; l < language_count(); l++) {
-        const char *list = stopwords_of(language_at(l)->code);
-        while (list != NULL && wants_list(tokenizer, (int)l) && list_next(&list, &word))
+        const char *list = list_of(tokenizer, (int)l);
+        while (list != NULL && list_next(&list, &word))
             stop_add(tokenizer, word, UINT32_C(1) << l);
     }
     return ERR_OK;

@@ -257,6 +257,15 @@ class Limits(Http):
                 self.assertIn(sock.reply().status, (400, 413, 414, 431))
         self.assert_alive()
 
+    def test_more_parameters_than_the_pool_holds(self):
+        """libmicrohttpd gives up behind the request line and tells nobody of the end."""
+        for n in (255, 256, 450, 480, 500, 600, 1000, 3000, 5000):
+            for path in ("/version", "/v1/spaces/a/query"):
+                with self.daemon.raw() as sock:
+                    sock.send(request("GET %s?q=a%s HTTP/1.1" % (path, "&a=b" * n), HOST))
+                    self.assertEqual(sock.reply().status, 400)
+                self.assert_alive()
+
     def test_a_head_of_20_kib_is_fine(self):
         headers = ["X-Filler-%d: %s" % (i, "y" * 290) for i in range(66)]
         reply, _ = self.exchange(request("GET /version HTTP/1.1", HOST, *headers))

@@ -170,6 +170,19 @@ class Health(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
 
 
+class Removed(unittest.TestCase):
+    def test_nothing_is_acknowledged_into_a_file_that_was_removed(self):
+        with harness.Daemon() as daemon:
+            client = daemon.client()
+            client.post("/v1/spaces/a/turns", {"text": "I adopted a dog."}).expect(202)
+            os.unlink(os.path.join(daemon.data_dir, "data.mdb"))
+            reply = client.post("/v1/spaces/a/turns", {"text": "And a cat."})
+            self.assertEqual((reply.status, reply.code), (503, "unavailable"), reply)
+            client.get("/health/ready").expect(503)
+            client.get("/v1/spaces/a/query", q="dog").expect(200)
+            self.assertEqual(daemon.stop(), 0)
+
+
 class Stop(harness.LoggedTest):
     def setUp(self):
         self.daemon = harness.Daemon("--shutdown-timeout-s=8", "--log-level=debug")

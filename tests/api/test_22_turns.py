@@ -95,7 +95,8 @@ class Turns(harness.DaemonTest):
         self.post({"session": "outer", "messages": [
             {"role": "user", "content": "I moved to Graz yesterday.", "id": "x1", "session": "s9",
              "timestamp": "2024-05-01T10:00:00Z", "metadata": {"a": 1}, "anything": [1]},
-            {"role": "assistant", "content": "Nice!", "timestamp": 1714557600, "id": 7}]}).expect(202)
+            {"role": "assistant", "content": "Nice!", "timestamp": 1714557600, "id": 7},
+        ]}).expect(202)
         turn = self.turn("x1")
         self.assertEqual((turn["timestamp"], turn["session"], turn["metadata"]),
                          ("2024-05-01T10:00:00Z", "s9", {"a": 1}))

@@ -135,3 +135,14 @@ class Text(harness.DaemonTest):
             got = self.client.get("/v1/spaces/hay/query", q="spare key xanthic mirror").expect(200)
             self.assertIn("xanthic", got["context"]["text"])
             self.client.settle("hay")
+
+    def test_half_a_million_sentences_in_a_turn(self):
+        """None of them may use up a stage's memory: nothing behind it would ever be processed."""
+        for i, line in enumerate(("x\n", "i. ", "我。")):
+            text = line * ((1 << 20) // len(line.encode("utf-8")))
+            space = "lines%d" % i
+            self.client.post("/v1/spaces/%s/turns" % space, {"turns": [
+                {"text": text}, {"text": "We met at the xanthic mirror."}]}).expect(202)
+            self.client.settle(space)
+            facts = self.client.get("/v1/spaces/%s/facts" % space, limit=1000).expect(200)["facts"]
+            self.assertIn("xanthic", " ".join(fact["content"] for fact in facts))

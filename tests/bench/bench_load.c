@@ -108,7 +108,7 @@ static bool is_sound(const struct options *o, const struct plan *plan)
     return o->port >= 1 && o->port <= UINT16_MAX && o->connections >= 1 &&
            o->connections <= LOAD_CONNECTIONS_MAX && o->turns_per_call >= 1 &&
            o->turns_per_space >= 1 && o->turns_per_session >= 1 &&
-           o->text_bytes <= GEN_TEXT_MAX / 2 &&
+           o->turns_per_session <= GEN_SESSION_TURNS && o->text_bytes <= GEN_TEXT_MAX / 2 &&
            (o->calls != 0 || o->millis != 0 || o->spaces != 0) &&
            (plan->mode != PLAN_FILE || plan->n_lines != 0);
 }

@@ -231,7 +231,8 @@ static const char *speaker_of(const struct gen *gen, uint32_t space, uint32_t n)
 
 void gen_turn(const struct gen *gen, uint32_t space, uint32_t n, struct gen_turn *turn)
 {
-    ASSERT(gen->turns_per_session != 0 && gen->text_bytes <= GEN_TEXT_MAX / 2);
+    ASSERT(gen->turns_per_session >= 1 && gen->turns_per_session <= GEN_SESSION_TURNS);
+    ASSERT(gen->text_bytes <= GEN_TEXT_MAX / 2);
     uint32_t session = n / gen->turns_per_session;
     uint64_t own = gen_hash(gen->seed, space, 5);
     turn->time_ms = time_of(gen, space, n);

@@ -22,6 +22,7 @@ enum {
     GEN_NAME_MAX = 24,
     GEN_QUESTION_MAX = 256,
     GEN_SESSION_MAX = 16,
+    GEN_SESSION_TURNS = 1000, /* at most, so that sessions do not overlap (G2) */
 };
 
 struct gen {

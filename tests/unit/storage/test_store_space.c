@@ -248,6 +248,34 @@ START_TEST(bytes_are_estimated)
 }
 END_TEST
 
+/* Rows of several sorts, and names with a gap between them, are no rows as wide as the gap. */
+START_TEST(bytes_of_sparse_keys_stay_sane)
+{
+    uint64_t id = make_space(&fx, "sparse");
+    struct batch *batch = batch_of(&fx, id);
+    char key[13] = {0};
+    for (uint32_t i = 1; i <= 600; i++) {
+        key[0] = i <= 400 ? 'c' : 'f';
+        be32_set(key + 1, i);
+        be64_set(key + 5, i);
+        (void)batch_put(batch, KIND_HISTORY, (struct str){key, sizeof key}, STR(""), 0);
+    }
+    for (int i = 1000; i <= 1300; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "%s%d", i < 1300 ? "message-" : "zz", i);
+        (void)batch_put(batch, KIND_TURN_ID, str_copy(fx.arena, str_of(name)), BE32(i), 0);
+    }
+    ck_assert_int_eq(apply(&fx, batch), ERR_OK);
+    struct store_txn *txn = begin(&fx);
+    uint64_t bytes = 0;
+    struct err err;
+    ck_assert_int_eq(store_space_bytes(txn, id, &bytes, &err), ERR_OK);
+    store_end(txn);
+    ck_assert_uint_gt(bytes, 600 * 23);
+    ck_assert_uint_lt(bytes, 200000);
+}
+END_TEST
+
 Suite *suite_store_space(void)
 {
     Suite *suite = suite_create("store_space");
@@ -262,6 +290,7 @@ Suite *suite_store_space(void)
     tcase_add_test(tc, spaces_are_listed_by_prefix_and_page);
     tcase_add_test(tc, create_and_drop_in_one_group);
     tcase_add_test(tc, bytes_are_estimated);
+    tcase_add_test(tc, bytes_of_sparse_keys_stay_sane);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -1,0 +1,319 @@
+/* Facts, recent turns and turns without a fact (DESIGN 7, "What is scored").
+ *
+ * All facts of a turn share its signals, and have their own text's. A fact's factor is its turn's:
+ * how much the turn states (prior), and whether the question names who said it. What a factor of 0
+ * makes worthless is not offered. Who is offered:
+ *
+ *   touched turns       a word of the question is in the turn or its windows, or a date
+ *   of whole episodes   turns without a word, in an episode that matches: they have its score
+ *   by their own text   facts whose turn has no word of it ("asked …", a resolved date)
+ *   once more           facts first said elsewhere that a touched turn repeats
+ *
+ * The second and third are skipped where even the best of them could not come into the list, which
+ * in a large space is nearly always. */
+#include "core/recall/recall_int.h"
+
+/* Turns that repeat facts; looked at last, when their first sources are in the list. */
+struct again {
+    uint32_t *docs;
+    uint32_t n;
+};
+
+struct offering {
+    struct recall *r;
+    struct again again;
+    float best_episode;
+    float most_factor;
+};
+
+static float factor_of(const struct turn_acc *acc)
+{
+    float prior = acc->prior == 0 && (acc->flags & TURN_ROW_DONE) == 0
+                      ? RECALL_PRIOR_UNKNOWN
+                      : (float)acc->prior / ((float)acc->prior + RECALL_PRIOR_HALF);
+    return acc->named ? prior * RECALL_SPEAKER_FACTOR : prior;
+}
+
+static float episode_signal(const struct recall *r, uint32_t episode)
+{
+    if (episode == 0 || r->query->episodes == 0 || episode >= r->stat.v[STAT_NEXT_EPISODE])
+        return 0;
+    return r->episode_own[episode - 1] / r->reach;
+}
+
+static void turn_signals(const struct recall *r, const struct turn_acc *acc, struct candidate *c)
+{
+    c->signal[SIGNAL_TURN] = acc->own / r->reach;
+    c->signal[SIGNAL_WINDOW1] = acc->w1 / r->reach;
+    c->signal[SIGNAL_WINDOW2] = acc->w2 / r->reach;
+    c->signal[SIGNAL_WINDOW4] = acc->w4 / r->reach;
+    c->signal[SIGNAL_DATE] = acc->date;
+    c->signal[SIGNAL_EPISODE] = episode_signal(r, acc->episode);
+}
+
+/* What the signals that a turn's facts share add up to. */
+static float shared_sum(const struct candidate *c)
+{
+    const float *weights = recall__weights[STAGE_FACTS];
+    float sum = 0;
+    for (int s = 0; s < SIGNALS; s++)
+        sum += s == SIGNAL_OWN ? 0 : weights[s] * c->signal[s];
+    return sum;
+}
+
+static float own_sum(const struct recall *r, float own)
+{
+    return recall__weights[STAGE_FACTS][SIGNAL_OWN] * own / r->reach;
+}
+
+static bool is_valid_at(struct recall *r, uint32_t id)
+{
+    struct fact_row row;
+    if (!r->query->has_as_of)
+        return true;
+    columns_fact(r->columns, id, &row);
+    return row.valid_from <= r->query->as_of_ms && r->query->as_of_ms < row.valid_to;
+}
+
+static bool is_alive(struct recall *r, uint32_t id)
+{
+    return id != 0 && id < r->stat.v[STAT_NEXT_FACT] &&
+           lengths_get(r->lengths, LAYER_FACT, id - 1) != 0;
+}
+
+static enum err_code offer_fact(struct recall *r, const struct candidate *turn, uint32_t id,
+                                bool again, struct err *err)
+{
+    struct candidate c = *turn;
+    c.id = c.group = id;
+    c.signal[SIGNAL_OWN] = r->fact_own[id - 1] / r->reach;
+    if (turn->cut != NULL || !is_valid_at(r, id))
+        return recall__offer(r, STAGE_FACTS, &c, turn->cut != NULL ? turn->cut : "filter", err);
+    return again ? recall__push_again(r, &r->stage[STAGE_FACTS], &c, err)
+                 : recall__push(r, &r->stage[STAGE_FACTS], &c, err);
+}
+
+/* Facts first said elsewhere that this turn repeats. */
+static enum err_code offer_repeats(struct recall *r, const struct candidate *turn, uint32_t n,
+                                   struct err *err)
+{
+    struct store_cursor *cursor = NULL;
+    struct store_item item;
+    char key[4];
+    be32_set(key, n);
+    enum err_code rc = store_cursor_open(r->txn, r->space, KIND_FACT_SOURCE, &cursor, err);
+    if (rc == ERR_OK)
+        rc = store_cursor_seek(cursor, (struct str){key, sizeof key}, &item, err);
+    while (rc == ERR_OK && item.key.at != NULL && item.key.len == 8 && be32_get(item.key.at) == n) {
+        uint32_t id = be32_get(item.key.at + 4);
+        if (is_alive(r, id))
+            rc = offer_fact(r, turn, id, true, err);
+        if (rc == ERR_OK)
+            rc = store_cursor_next(cursor, &item, err);
+    }
+    store_cursor_close(cursor);
+    return rc;
+}
+
+/* Why the facts of a turn can't be in the reply; NULL: they can. */
+static const char *turn_cut(const struct recall *r, const struct turn_row *row)
+{
+    bool gated = r->query->gate == GATE_STRICT && r->query->episodes != 0 &&
+                 (row->flags & TURN_ROW_DONE) != 0;
+    if (r->filtered && !recall__turn_passes(r, row))
+        return "filter";
+    if (gated && (row->episode == 0 || row->episode >= r->stat.v[STAT_NEXT_EPISODE] ||
+                  !r->episode_chosen[row->episode - 1]))
+        return "gate";
+    return NULL;
+}
+
+static bool remember(struct recall *r, struct again *again, uint32_t doc)
+{
+    if (again->docs == NULL)
+        again->docs = arena_alloc(r->arena, sizeof(uint32_t) * (size_t)r->n_docs);
+    if (again->docs == NULL)
+        return false;
+    again->docs[again->n++] = doc;
+    return true;
+}
+
+/* The facts made of this document; a turn that no living fact cites stands for itself. */
+static enum err_code offer_facts(struct offering *o, const struct candidate *turn,
+                                 const struct turn_row *row, struct err *err)
+{
+    struct recall *r = o->r;
+    const struct candidates *list = &r->stage[STAGE_FACTS];
+    float shared = shared_sum(turn);
+    enum err_code rc = ERR_OK;
+    uint32_t last = row->fact_first + row->fact_count, living = 0;
+    for (uint32_t id = row->fact_first; rc == ERR_OK && id < last; id++) {
+        if (!is_alive(r, id))
+            continue;
+        living++;
+        float own = r->fact_own[id - 1];
+        if (turn->cut != NULL || !recall__is_hopeless(list, shared + own_sum(r, own), turn->factor))
+            rc = offer_fact(r, turn, id, false, err);
+    }
+    if (rc == ERR_OK && (row->flags & TURN_ROW_MORE) != 0)
+        return remember(r, &o->again, turn->turn_doc) ? ERR_OK : recall__memory(err);
+    if (rc == ERR_OK && turn->cut == NULL && living == 0)
+        rc = recall__push(r, &r->bare, turn, err);
+    return rc;
+}
+
+static enum err_code offer_recent(struct recall *r, struct candidate *turn, uint32_t n,
+                                  struct err *err)
+{
+    turn->group = n;
+    if (turn->cut != NULL)
+        return recall__offer(r, STAGE_RECENT, turn, turn->cut, err);
+    enum err_code rc = recall__push_again(r, &r->stage[STAGE_RECENT], turn, err);
+    return rc == ERR_OK ? recall__push(r, &r->parts, turn, err) : rc;
+}
+
+/* True when no fact of the turn can come into the list. Only turns with facts: the others are few,
+ * and explain wants to know what the filters cut. */
+static bool is_hopeless(const struct recall *r, const struct turn_acc *acc, float factor)
+{
+    const float *w = recall__weights[STAGE_FACTS];
+    float sum = w[SIGNAL_TURN] * acc->own + w[SIGNAL_WINDOW1] * acc->w1 +
+                w[SIGNAL_WINDOW2] * acc->w2 + w[SIGNAL_WINDOW4] * acc->w4 +
+                w[SIGNAL_OWN] * r->best_fact;
+    sum = sum / r->reach + w[SIGNAL_DATE] * acc->date +
+          w[SIGNAL_EPISODE] * episode_signal(r, acc->episode);
+    return (acc->flags & TURN_ROW_DONE) != 0 && !r->query->explain &&
+           recall__is_hopeless(&r->stage[STAGE_FACTS], sum, factor);
+}
+
+/* False: it can't be in the reply. */
+static bool weigh_turn(struct recall *r, uint32_t doc, struct turn_row *row, struct candidate *c)
+{
+    const struct turn_acc *acc = recall__turn(r, doc);
+    float factor = factor_of(acc);
+    if (acc->length == 0 || factor == 0 || is_hopeless(r, acc, factor))
+        return false;
+    *c = (struct candidate){.id = doc, .turn_doc = doc, .factor = factor};
+    turn_signals(r, acc, c);
+    columns_turn(r->columns, doc, row);
+    c->cut = turn_cut(r, row);
+    return c->cut == NULL || r->query->explain;
+}
+
+static enum err_code offer_turn(struct offering *o, uint32_t doc, struct err *err)
+{
+    struct turn_row row;
+    struct candidate c;
+    if (!weigh_turn(o->r, doc, &row, &c))
+        return ERR_OK;
+    if ((row.flags & TURN_ROW_DONE) == 0)
+        return offer_recent(o->r, &c, row.n, err);
+    return offer_facts(o, &c, &row, err);
+}
+
+static enum err_code offer_unlisted(struct offering *o, uint32_t doc, struct err *err)
+{
+    struct turn_acc *acc = recall__turn(o->r, doc);
+    if ((acc->state & TURN_LISTED) != 0)
+        return ERR_OK;
+    acc->state |= TURN_LISTED;
+    return offer_turn(o, doc, err);
+}
+
+/* The other turns of an episode that matches as a whole have its score. */
+static enum err_code offer_episode_turns(struct offering *o, uint32_t id, struct err *err)
+{
+    struct recall *r = o->r;
+    struct episode_row row;
+    enum err_code rc = ERR_OK;
+    columns_episode(r->columns, id, &row);
+    uint32_t doc = row.turns == 0 ? UINT32_MAX : row.first_doc;
+    for (uint32_t seen = 0; rc == ERR_OK && doc < r->n_docs && seen <= r->n_docs; seen++) {
+        const struct turn_acc *acc = recall__turn(r, doc);
+        if (acc->episode != id)
+            break;
+        rc = offer_unlisted(o, doc, err);
+        doc = recall__step(r, acc, true);
+    }
+    return rc;
+}
+
+static enum err_code offer_whole_episodes(struct offering *o, struct err *err)
+{
+    struct recall *r = o->r;
+    enum err_code rc = ERR_OK;
+    for (uint32_t i = 0; rc == ERR_OK && i < r->n_episode_list; i++) {
+        uint32_t id = r->episode_list[i];
+        float signal = episode_signal(r, id);
+        if (signal > o->best_episode)
+            o->best_episode = signal;
+        float most =
+            signal * recall__weights[STAGE_FACTS][SIGNAL_EPISODE] + own_sum(r, r->best_fact);
+        if (signal > 0 && !recall__is_hopeless(&r->stage[STAGE_FACTS], most, o->most_factor))
+            rc = offer_episode_turns(o, id, err);
+    }
+    return rc;
+}
+
+static enum err_code offer_by_own_text(struct offering *o, struct err *err)
+{
+    struct recall *r = o->r;
+    enum err_code rc = ERR_OK;
+    for (uint32_t i = 0; rc == ERR_OK && i < r->n_fact_list; i++) {
+        uint32_t id = r->fact_list[i];
+        float most = o->best_episode * recall__weights[STAGE_FACTS][SIGNAL_EPISODE] +
+                     own_sum(r, r->fact_own[id - 1]);
+        struct fact_row row;
+        if (recall__is_hopeless(&r->stage[STAGE_FACTS], most, o->most_factor))
+            continue;
+        columns_fact(r->columns, id, &row);
+        if (row.turn_doc < r->n_docs)
+            rc = offer_unlisted(o, row.turn_doc, err);
+    }
+    return rc;
+}
+
+static enum err_code offer_again(struct offering *o, struct err *err)
+{
+    struct recall *r = o->r;
+    enum err_code rc = ERR_OK;
+    for (uint32_t i = 0; rc == ERR_OK && i < o->again.n; i++) {
+        struct turn_row row;
+        struct candidate c;
+        if (weigh_turn(r, o->again.docs[i], &row, &c))
+            rc = offer_repeats(r, &c, row.n, err);
+    }
+    return rc;
+}
+
+static enum err_code offer_all(struct offering *o, struct err *err)
+{
+    struct recall *r = o->r;
+    enum err_code rc = ERR_OK;
+    for (uint32_t i = 0; rc == ERR_OK && i < r->n_touched; i++)
+        rc = offer_turn(o, r->touched[i], err);
+    if (rc == ERR_OK && r->query->episodes != 0)
+        rc = offer_whole_episodes(o, err);
+    if (rc == ERR_OK)
+        rc = offer_by_own_text(o, err);
+    return rc == ERR_OK ? offer_again(o, err) : rc;
+}
+
+enum err_code recall__choose_facts(struct recall *r, struct err *err)
+{
+    struct candidates *facts = &r->stage[STAGE_FACTS], *recent = &r->stage[STAGE_RECENT];
+    bool named = r->n_named != 0 && r->n_named < r->n_speakers;
+    struct offering o = {.r = r, .most_factor = named ? RECALL_SPEAKER_FACTOR : 1.0f};
+    enum err_code rc = offer_all(&o, err);
+    if (rc == ERR_OK)
+        rc = recall__rank(r, facts, (uint32_t)r->stat.v[STAT_NEXT_FACT], err);
+    if (rc == ERR_OK)
+        rc = recall__rank(r, recent, (uint32_t)r->stat.v[STAT_NEXT_TURN], err);
+    if (rc == ERR_OK)
+        rc = recall__rank(r, &r->parts, 0, err);
+    if (rc == ERR_OK)
+        rc = recall__rank(r, &r->bare, 0, err);
+    r->shown[STAGE_FACTS] = facts->n < r->query->facts ? facts->n : r->query->facts;
+    r->shown[STAGE_RECENT] = recent->n < RECALL_RECENT ? recent->n : RECALL_RECENT;
+    return rc;
+}
