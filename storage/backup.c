@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,7 +9,7 @@
 
 #include "storage/storage_int.h"
 
-enum { PATH_BYTES = 4096, MAP_LEAST = 1 << 20 };
+enum { PATH_BYTES = 4096, MAP_LEAST = 1 << 20, FILL_BYTES = 16 << 20 };
 
 /* A copy in the making. */
 struct copy {
@@ -131,16 +130,99 @@ static enum err_code walk_copy(const char *path, struct err *err)
 
 /* --- copying --- */
 
-static enum err_code write_part(const struct store *store, const struct copy *copy, struct err *err)
+/* The file that is written. Rows come in order, so each page is filled before the next is begun:
+ * LMDB's own compacting copy keeps the pages as they are, on the average two thirds full (measured
+ * on the dev data: 18.5 bytes a byte of text that way, 9.8 this way). */
+struct fill {
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    size_t bytes; /* in this transaction */
+};
+
+static int fill_begin(struct fill *fill)
 {
-    int fd = open(copy->part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return storage__error(err, errno, copy->part);
-    int rc = mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT);
-    if (rc == 0 && fsync(fd) != 0)
-        rc = errno;
-    if (close(fd) != 0 && rc == 0)
-        rc = errno;
+    fill->bytes = 0;
+    int rc = mdb_txn_begin(fill->env, NULL, 0, &fill->txn);
+    return rc == 0 ? mdb_dbi_open(fill->txn, NULL, 0, &fill->dbi) : rc;
+}
+
+static int fill_commit(struct fill *fill)
+{
+    MDB_txn *txn = fill->txn;
+    fill->txn = NULL;
+    return mdb_txn_commit(txn);
+}
+
+/* Not synced before the end, and nobody else opens it. */
+static int fill_open(struct fill *fill, const char *path, size_t map_bytes)
+{
+    int rc = mdb_env_create(&fill->env);
+    if (rc == 0)
+        rc = mdb_env_set_mapsize(fill->env, map_bytes);
+    if (rc == 0)
+        rc = mdb_env_open(fill->env, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC, 0600);
+    return rc == 0 ? fill_begin(fill) : rc;
+}
+
+static int fill_row(struct fill *fill, MDB_val *key, MDB_val *value)
+{
+    int rc = 0;
+    if (fill->bytes >= FILL_BYTES) {
+        rc = fill_commit(fill);
+        if (rc == 0)
+            rc = fill_begin(fill);
+    }
+    fill->bytes += key->mv_size + value->mv_size;
+    return rc == 0 ? mdb_put(fill->txn, fill->dbi, key, value, MDB_APPEND) : rc;
+}
+
+static int fill_close(struct fill *fill, int rc)
+{
+    if (rc == 0)
+        rc = fill_commit(fill);
+    if (rc == 0)
+        rc = mdb_env_sync(fill->env, 1);
+    mdb_txn_abort(fill->txn);
+    if (fill->env != NULL)
+        mdb_env_close(fill->env);
+    return rc;
+}
+
+/* Room for every page of the source and what small transactions leave behind. */
+static int room_for(const struct store *store, size_t *bytes)
+{
+    MDB_envinfo info;
+    MDB_stat stat;
+    int rc = mdb_env_info(store->env, &info);
+    if (rc == 0)
+        rc = mdb_env_stat(store->env, &stat);
+    if (rc == 0)
+        *bytes = (info.me_last_pgno + 1) * (size_t)stat.ms_psize * 2 + (64U << 20);
+    return rc;
+}
+
+static enum err_code write_part(struct store *store, const struct copy *copy, struct err *err)
+{
+    struct store_txn *txn = NULL;
+    struct tree ours = {0};
+    struct fill fill = {.env = NULL};
+    size_t bytes = 0;
+    enum err_code code = store_begin(store, &txn, err);
+    if (code != ERR_OK)
+        return code;
+    int rc = room_for(store, &bytes);
+    if (rc == 0)
+        rc = fill_open(&fill, copy->part, bytes);
+    tree_first(&ours, txn->mdb);
+    for (; rc == 0 && ours.rc == 0; tree_next(&ours))
+        rc = fill_row(&fill, &ours.key, &ours.value);
+    if (rc == 0 && ours.rc != MDB_NOTFOUND)
+        rc = ours.rc;
+    rc = fill_close(&fill, rc);
+    if (ours.cursor != NULL)
+        mdb_cursor_close(ours.cursor);
+    store_end(txn);
     return rc == 0 ? ERR_OK : storage__error(err, rc, copy->part);
 }
 

@@ -24,7 +24,7 @@ static uint32_t facts_allowed(const struct said *said)
     return LIMIT_FACTS_PER_TURN + more;
 }
 
-/* Half a million sentences fit into a turn; room for a fact of each would not fit into the arena. */
+/* Half a million sentences fit into a turn; room for a fact of each would not fit the arena. */
 static uint32_t most_facts(const struct said *said)
 {
     uint32_t allowed = facts_allowed(said);

@@ -102,7 +102,9 @@ static void model_put(uint64_t space, unsigned kind, struct str key, struct str 
     model_del(space, kind, key);
     if (n_rows == cap_rows) {
         cap_rows = cap_rows == 0 ? 256 : cap_rows * 2;
-        rows = realloc(rows, cap_rows * sizeof *rows);
+        struct row *more = realloc(rows, cap_rows * sizeof *rows);
+        ck_assert_ptr_nonnull(more);
+        rows = more;
     }
     size_t i = lower(space, kind, key);
     memmove(&rows[i + 1], &rows[i], (n_rows - i) * sizeof *rows);
