@@ -1,5 +1,5 @@
-/* The pace of a space's stages (lane.h). Times are wall time, as in lane_rest.c: a clock that is set
- * back must not make a wait longer than it could have been. */
+/* The pace of a space's stages (lane.h). Times are wall time, as in lane_rest.c: a clock that is
+ * set back must not make a wait longer than it could have been. */
 #include "core/ingest/lane_int.h"
 
 static struct lane_pace *slot_of(struct lanes *lanes, uint64_t space)
