@@ -237,7 +237,7 @@ static struct store *store_new(const struct storage_options *options, const stru
         store->options.queue_max = QUEUE_DEFAULT;
     store->log = log;
     store->clock = clock;
-    store->lock_fd = -1;
+    store->lock = (struct dir_lock){-1, -1};
     store->dir = strdup(options->dir);
     if (store->dir == NULL) {
         free(store);
@@ -256,7 +256,7 @@ enum err_code storage_open(const struct storage_options *options, const struct l
         return err_set(err, ERR_UNAVAILABLE, "out of memory");
     enum err_code code = directory_settle(opened, err);
     if (code == ERR_OK && !options->read_only)
-        code = lock__take(opened->dir, &opened->lock_fd, err);
+        code = lock__take(opened->dir, &opened->lock, err);
     if (code == ERR_OK)
         code = env__open(opened, err);
     if (code == ERR_OK && !options->read_only)
@@ -296,7 +296,7 @@ void storage_close(struct store *store)
         mdb_env_close(store->stand_in);
     if (store->env != NULL)
         mdb_env_close(store->env);
-    lock__release(store->lock_fd); /* last: from here on another process may open the data */
+    lock__release(store->lock); /* last: from here on another process may open the data */
     free(store->dir);
     free(store);
 }

@@ -120,8 +120,7 @@ static enum err_code range_bytes(struct store_cursor *cursor, const struct key_r
     return ERR_OK;
 }
 
-/* Where keys begin with a letter that tells sorts of rows apart, each sort has numbers of its own.
- * */
+/* Where keys begin with a letter that tells sorts of rows apart, each has numbers of its own. */
 static bool is_lettered(enum store_kind kind)
 {
     return kind == KIND_HISTORY || kind == KIND_LENGTH || kind == KIND_COLUMN;

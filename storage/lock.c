@@ -1,4 +1,5 @@
-/* The lock on the data directory: DIR/LOCK under an open-file-description write lock. The kernel
+/* The lock on the data directory, twice: the directory itself under flock(2), which no removal of a
+ * file undoes, and DIR/LOCK, which names the holder, under an open-file-description write lock. The kernel
  * drops it when the holder dies, so a file that was left behind means nothing by itself; its text
  * (pid and host) only serves the message. Open-file-description locks, unlike fcntl's classic ones,
  * also exclude a second opening within one process and survive the closing of another descriptor.
@@ -7,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "storage/storage_int.h"
@@ -41,31 +43,37 @@ static enum err_code sign(int fd, const char *path, struct err *err)
     return ERR_OK;
 }
 
-enum err_code lock__take(const char *dir, int *out, struct err *err)
+static enum err_code lock_both(const struct dir_lock *lock, const char *dir, const char *path,
+                               struct err *err)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(lock->file, F_OFD_SETLK, &whole) != 0)
+        return errno == EAGAIN || errno == EACCES ? held(lock->file, dir, err)
+                                                  : storage__error(err, errno, path);
+    if (flock(lock->dir, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK ? held(lock->file, dir, err) : storage__error(err, errno, dir);
+    return sign(lock->file, path, err);
+}
+
+enum err_code lock__take(const char *dir, struct dir_lock *out, struct err *err)
 {
     char path[PATH_BYTES];
-    int fd = -1;
-    enum err_code code = ERR_OK;
     int n = snprintf(path, sizeof path, "%s/LOCK", dir);
     if (n < 0 || (size_t)n >= sizeof path)
         return err_set(err, ERR_INVALID, "the data directory's path is too long");
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
+    struct dir_lock lock = {open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), -1};
+    if (lock.file < 0)
         return storage__error(err, errno, path);
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fcntl(fd, F_OFD_SETLK, &lock) != 0) {
-        code = errno == EAGAIN || errno == EACCES ? held(fd, dir, err)
-                                                  : storage__error(err, errno, path);
-        goto out;
-    }
-    code = sign(fd, path, err);
+    lock.dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum err_code code =
+        lock.dir < 0 ? storage__error(err, errno, dir) : lock_both(&lock, dir, path, err);
     if (code == ERR_OK) {
-        *out = fd;
-        fd = -1;
+        *out = lock;
+        return ERR_OK;
     }
-out:
-    if (fd >= 0)
-        (void)close(fd);
+    (void)close(lock.file);
+    if (lock.dir >= 0)
+        (void)close(lock.dir);
     return code;
 }
 
@@ -91,11 +99,12 @@ int dir__sync(const char *dir)
     return rc == EACCES ? 0 : rc; /* a parent that is not ours to read: it is not new */
 }
 
-void lock__release(int fd)
+void lock__release(struct dir_lock lock)
 {
-    if (fd < 0)
+    if (lock.file < 0)
         return;
     /* The text goes first: whoever reads it later should not be told of a process that left. */
-    (void)!ftruncate(fd, 0);
-    (void)close(fd);
+    (void)!ftruncate(lock.file, 0);
+    (void)close(lock.file);
+    (void)close(lock.dir);
 }

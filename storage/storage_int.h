@@ -54,6 +54,11 @@ struct txn_pool {
     pthread_cond_t switched; /* CLOCK_MONOTONIC */
 };
 
+/* Descriptors of DIR/LOCK and of DIR. */
+struct dir_lock {
+    int file, dir;
+};
+
 enum { POOL_SWITCH_MS = 2000 }; /* how long a read waits for the stand-in after MDB_PANIC */
 
 struct store {
@@ -61,7 +66,7 @@ struct store {
     char *dir;
     const struct log *log;
     const struct clock *clock;
-    int lock_fd; /* -1 when read_only */
+    struct dir_lock lock; /* -1 when read_only */
     MDB_env *env;
     MDB_env *stand_in; /* read-only, after MDB_PANIC; else NULL. The writer's */
     MDB_dbi dbi;
@@ -84,8 +89,8 @@ enum err_code storage__error(struct err *err, int rc, const char *doing);
 const char *storage__text(int rc);
 
 /* --- lock.c --- */
-enum err_code lock__take(const char *dir, int *out, struct err *err) MUST_USE;
-void lock__release(int fd); /* -1 is fine */
+enum err_code lock__take(const char *dir, struct dir_lock *out, struct err *err) MUST_USE;
+void lock__release(struct dir_lock lock); /* one of -1 is fine */
 /* Makes the names in the directory, and its own, last. 0 or an errno. */
 int dir__sync(const char *dir);
 

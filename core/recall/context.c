@@ -57,14 +57,16 @@ static size_t write_number(unsigned number, char *out)
 
 size_t context__write_day(int64_t day, char out[CONTEXT_DAY_MAX])
 {
-    static const char *const months[12] = {" January ",   " February ", " March ",    " April ",
-                                           " May ",       " June ",     " July ",     " August ",
-                                           " September ", " October ",  " November ", " December "};
+    static const char *const months[12] = {"January",   "February", "March",    "April",
+                                           "May",       "June",     "July",     "August",
+                                           "September", "October",  "November", "December"};
     struct civil date = civil_from_days(day);
-    const char *month = months[date.month - 1];
+    struct str month = str_of(months[date.month - 1]);
     size_t n = write_number((unsigned)date.day, out);
-    memcpy(out + n, month, strlen(month));
-    n += strlen(month);
+    out[n++] = ' ';
+    memcpy(out + n, month.at, month.len);
+    n += month.len;
+    out[n++] = ' ';
     return n + write_number((unsigned)date.year, out + n);
 }
 

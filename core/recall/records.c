@@ -46,11 +46,11 @@ enum err_code recall__part(struct recall *r, struct turn *turn, uint32_t doc, st
     struct long_turn *at = r->long_turns;
     while (at != NULL && at->n != turn->n)
         at = at->next;
+    *part = STR("");
     if (at == NULL)
         rc = load_long(r, *turn, &at, err);
-    if (rc == ERR_OK)
-        *part = doc >= turn->doc && doc - turn->doc < at->n_parts ? at->parts[doc - turn->doc]
-                                                                  : STR("");
+    if (rc == ERR_OK && at != NULL && doc >= turn->doc && doc - turn->doc < at->n_parts)
+        *part = at->parts[doc - turn->doc];
     return rc;
 }
 

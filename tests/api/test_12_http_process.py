@@ -47,6 +47,13 @@ class Start(unittest.TestCase):
             self.assertIn(str(daemon.pid), text)
             daemon.client().get("/health/ready").expect(200)
 
+    def test_second_daemon_after_the_lock_file_was_removed(self):
+        with harness.Daemon() as daemon:
+            os.unlink(os.path.join(daemon.data_dir, "LOCK"))
+            text = self.refused("serve", "--listen=127.0.0.1:0", "--data-dir=" + daemon.data_dir)
+            self.assertIn("in use", text)
+            daemon.client().get("/health/ready").expect(200)
+
     def test_data_dir_that_is_a_file(self):
         with harness.Daemon(start=False) as daemon:
             path = os.path.join(daemon.home, "file")

@@ -232,7 +232,7 @@ void ref_ask(struct ref *ref, const char *words, const struct civil *day, const 
         float df = 0;
         ref->terms[i] = bag.at[i].term;
         for (uint32_t n = 1; n <= ref->n_turns; n++)
-            df += count_of(&ref->turns[n].doc.bag, ref->terms[i]) > 0;
+            df += count_of(&ref->turns[n].doc.bag, ref->terms[i]) > 0 ? 1 : 0;
         ref->idf[i] = df == 0 ? 0 : logf(1 + (ref->n_docs - df + 0.5f) / (df + 0.5f));
         ref->reach += ref->idf[i] * (K1 + 1);
     }
