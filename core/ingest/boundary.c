@@ -5,24 +5,30 @@
 #include "core/ingest/boundary_rule.h"
 
 enum {
-    STATE_VERSION = 1,
+    STATE_VERSION = 2,
+    STATE_REPLACED = 1, /* of an earlier rule: made again from the turns */
     TERM_BYTES = 5,
-    OPENER_TURNS = 3, /* turns that an episode has before an opening ends it */
-    DIP_TURNS = 4,    /* the same for a dip */
-    DIP_SLACK = 3,
-    DIP_SCALE = 6,
-    DIP_LOOK = 2, /* the gaps behind that must not be better */
-    CUE_TURNS = 3,
-    ASK_TURNS = 2,
-    PRIOR_GAPS = 10,
+    EPISODE_TURNS = 3, /* turns that an episode has before anything but its size ends it */
+    TAIL_TURNS = 2,    /* and what is cut off of a closing buffer */
+    RIVALS = 3,        /* the gaps behind that must not be better and must not open */
+    PRIOR_TURNS = 4,
+    PRIOR_WORDS = 15,
+    USUAL_TURNS = 5, /* an episode of so many turns is neither short nor long */
 };
-#define PRIOR_COHESION 0.15
-_Static_assert(DIP_LOOK + BOUNDARY_BEHIND - 1 <= BOUNDARY_AHEAD,
-               "a dip sees no turn that may lack");
+#define USUAL_COHESION 0.12
+#define LONG_URGE 2.0
+#define LONG_MOST 1.5
+#define CHANGE_URGE 0.7
+#define ASKS_URGE 1.0
+#define ASKED_URGE 2.0
+#define COHESION_URGE 12.0
+#define TURN_URGE 0.1
+#define THRESHOLD 1.5
+_Static_assert(RIVALS + BOUNDARY_BEHIND - 1 <= BOUNDARY_AHEAD, "no rival is seen in part");
 
 void boundary_start(struct boundary *b)
 {
-    *b = (struct boundary){.sum = PRIOR_GAPS * PRIOR_COHESION, .count = PRIOR_GAPS};
+    *b = (struct boundary){.words = PRIOR_TURNS * PRIOR_WORDS, .count = PRIOR_TURNS};
 }
 
 void boundary_check(const struct boundary *b, const struct buffer *buffer)
@@ -54,6 +60,7 @@ static enum err_code turn_decode_state(struct unpack *u, struct arena *arena,
     turn->first_doc = unpack_u32(u);
     turn->last_doc = unpack_u32(u);
     turn->tokens = unpack_u32(u);
+    turn->words = unpack_u32(u);
     turn->time_ms = (int64_t)unpack_u64(u);
     turn->flags = unpack_u8(u);
     turn->terms.n = unpack_u8(u);
@@ -72,7 +79,7 @@ static bool is_sound(const struct boundary *b, const struct buffer *buffer)
 {
     uint32_t from = b->next > BOUNDARY_WINDOW ? b->next - BOUNDARY_WINDOW : 0;
     return b->n_kept <= buffer->turns && b->next >= 1 && b->next <= buffer->turns &&
-           buffer->turns - b->n_kept <= from && b->count != 0 && b->sum >= 0 && b->n_kept >= 1 &&
+           buffer->turns - b->n_kept <= from && b->count != 0 && b->words != 0 && b->n_kept >= 1 &&
            b->kept[b->n_kept - 1].n == buffer->last_n;
 }
 
@@ -80,16 +87,16 @@ enum err_code boundary_decode(const struct buffer *buffer, struct arena *arena, 
                               bool *known, struct err *err)
 {
     *b = (struct boundary){0};
-    *known = buffer->state.len != 0;
+    struct unpack u = unpack_of(buffer->state);
+    unsigned version = buffer->state.len != 0 ? unpack_u8(&u) : STATE_REPLACED;
+    *known = version != STATE_REPLACED;
     if (!*known)
         return ERR_OK;
-    struct unpack u = unpack_of(buffer->state);
-    u.bad |= unpack_u8(&u) != STATE_VERSION;
+    u.bad |= version != STATE_VERSION;
     b->n_names = unpack_u8(&u);
     b->n_kept = unpack_u8(&u);
     b->next = unpack_u16(&u);
-    uint64_t sum = unpack_u64(&u);
-    memcpy(&b->sum, &sum, sizeof sum);
+    b->words = unpack_u64(&u);
     b->count = unpack_u32(&u);
     u.bad |= b->n_names > BOUNDARY_NAMES || b->n_kept > BOUNDARY_KEPT;
     for (uint32_t i = 0; !u.bad && i < b->n_names; i++)
@@ -111,6 +118,7 @@ static void turn_encode_state(const struct boundary_turn *turn, struct buf *out)
     buf_u32(out, turn->first_doc);
     buf_u32(out, turn->last_doc);
     buf_u32(out, turn->tokens);
+    buf_u32(out, turn->words);
     buf_u64(out, (uint64_t)turn->time_ms);
     buf_u8(out, turn->flags);
     buf_u8(out, (uint8_t)turn->terms.n);
@@ -121,7 +129,7 @@ static void turn_encode_state(const struct boundary_turn *turn, struct buf *out)
 }
 
 _Static_assert(17 + BOUNDARY_NAMES * TERM_BYTES +
-                       BOUNDARY_KEPT * (26 + COHESION_TERMS * (TERM_BYTES + 1)) <=
+                       BOUNDARY_KEPT * (30 + COHESION_TERMS * (TERM_BYTES + 1)) <=
                    BUFFER_STATE_MAX,
                "the state fits");
 
@@ -131,13 +139,11 @@ enum err_code boundary_encode(const struct boundary *b, struct arena *arena, str
     boundary_check(b, buffer);
     struct buf out;
     buf_init(&out, arena, BUFFER_STATE_MAX);
-    uint64_t sum;
-    memcpy(&sum, &b->sum, sizeof sum);
     buf_u8(&out, STATE_VERSION);
     buf_u8(&out, (uint8_t)b->n_names);
     buf_u8(&out, (uint8_t)b->n_kept);
     buf_u16(&out, (uint16_t)b->next);
-    buf_u64(&out, sum);
+    buf_u64(&out, b->words);
     buf_u32(&out, b->count);
     for (uint32_t i = 0; i < b->n_names; i++)
         put_term(&out, b->names[i]);
@@ -182,7 +188,7 @@ static void keep(struct boundary *b, uint32_t turns, const struct boundary_turn 
     trim(b, turns);
 }
 
-void boundary_append(struct boundary *b, struct buffer *buffer, const struct boundary_turn *turn)
+static void bring_in(struct boundary *b, struct buffer *buffer, const struct boundary_turn *turn)
 {
     if (buffer->turns == 0) {
         buffer->first_n = turn->n;
@@ -200,6 +206,17 @@ void boundary_append(struct boundary *b, struct buffer *buffer, const struct bou
     buffer->tokens += turn->tokens;
     buffer->turns++;
     keep(b, buffer->turns, turn);
+}
+
+/* A turn is counted when it comes, which is when the first gap that it helps to decide is decided:
+ * no more than BOUNDARY_AHEAD turns lie behind that (I2). */
+void boundary_append(struct boundary *b, struct buffer *buffer, const struct boundary_turn *turn)
+{
+    bring_in(b, buffer, turn);
+    if ((turn->flags & BOUNDARY_MACHINE) != 0)
+        return;
+    b->words += turn->words;
+    b->count++;
 }
 
 /* --- deciding --- */
@@ -224,15 +241,16 @@ static bool opens(const struct boundary *b, const struct buffer *buffer, uint32_
            (since && (before & CUE_FAREWELL) != 0);
 }
 
-static double cohesion_at(const struct boundary *b, const struct buffer *buffer, uint32_t g,
-                          double mean)
+static double cohesion_at(const struct boundary *b, const struct buffer *buffer, uint32_t g)
 {
     const struct cohesion_turn *turns[BOUNDARY_WINDOW + BOUNDARY_BEHIND];
     uint32_t left = g < BOUNDARY_WINDOW ? g : BOUNDARY_WINDOW;
-    for (uint32_t i = 0; i < left + BOUNDARY_BEHIND; i++)
+    uint32_t there = buffer->turns - g;
+    uint32_t right = there < BOUNDARY_BEHIND ? there : BOUNDARY_BEHIND;
+    for (uint32_t i = 0; i < left + right; i++)
         turns[i] = &turn_at(b, buffer, g - left + i)->terms;
-    const struct cohesion_gap gap = {turns, left, BOUNDARY_BEHIND, {b->names, b->n_names}};
-    return cohesion(&gap, mean);
+    const struct cohesion_gap gap = {turns, left, right, {b->names, b->n_names}};
+    return cohesion(&gap, USUAL_COHESION);
 }
 
 static bool is_full(const struct boundary *b, const struct buffer *buffer, uint32_t g)
@@ -247,61 +265,62 @@ static bool is_full(const struct boundary *b, const struct buffer *buffer, uint3
 
 enum verdict { VERDICT_GO_ON, VERDICT_CUT, VERDICT_WAIT };
 
-/* u(j) of the header, for an episode of `n` turns. */
-static double urge(const struct boundary *b, const struct buffer *buffer, uint32_t j, uint32_t n,
-                   double mean)
+/* u(j) of the header. */
+static double urge(const struct boundary *b, const struct buffer *buffer, uint32_t j)
 {
-    unsigned flags = turn_at(b, buffer, j)->flags;
-    if ((flags & BOUNDARY_MACHINE) != 0 || (turn_at(b, buffer, j - 1)->flags & CUE_QUESTION) != 0)
+    const struct boundary_turn *turn = turn_at(b, buffer, j);
+    if ((turn->flags & BOUNDARY_MACHINE) != 0)
         return -HUGE_VAL;
-    int turns = (int)n - DIP_SLACK;
-    if ((flags & CUE_CHANGE) != 0)
-        turns += CUE_TURNS;
-    if ((flags & CUE_ASKS) != 0)
-        turns += ASK_TURNS;
-    return turns * mean - DIP_SCALE * cohesion_at(b, buffer, j, mean);
+    double length = turn->words * (double)b->count / (double)b->words;
+    double u = LONG_URGE * (length < LONG_MOST ? length : LONG_MOST) - THRESHOLD;
+    if ((turn->flags & CUE_CHANGE) != 0)
+        u += CHANGE_URGE;
+    if ((turn->flags & CUE_ASKS) != 0)
+        u += ASKS_URGE;
+    if ((turn_at(b, buffer, j - 1)->flags & CUE_ASKS) != 0)
+        u -= ASKED_URGE;
+    u += TURN_URGE * ((double)j - USUAL_TURNS);
+    return u - COHESION_URGE * cohesion_at(b, buffer, j);
 }
 
-static enum verdict judge_dip(struct boundary *b, const struct buffer *buffer, uint32_t g)
+/* Whether no gap soon behind g is a better place, among the turns that are there. */
+static bool is_best(const struct boundary *b, const struct buffer *buffer, uint32_t g)
 {
-    if (g + BOUNDARY_AHEAD >= buffer->turns)
-        return VERDICT_WAIT;
-    double mean = b->sum / b->count;
-    double u = urge(b, buffer, g, g, mean);
-    b->sum += cohesion_at(b, buffer, g, mean);
-    b->count++;
-    if (!(u > 0))
-        return VERDICT_GO_ON;
-    for (uint32_t j = g + 1; j <= g + DIP_LOOK; j++) {
-        if (u < urge(b, buffer, j, g, mean))
-            return VERDICT_GO_ON;
-    }
-    for (uint32_t j = g + 1; j <= g + BOUNDARY_AHEAD; j++) {
-        if (opens(b, buffer, j))
-            return VERDICT_GO_ON;
-    }
-    return VERDICT_CUT;
+    double u = urge(b, buffer, g);
+    bool best = u > 0;
+    for (uint32_t j = g + 1; best && j <= g + RIVALS && j < buffer->turns; j++)
+        best = u >= urge(b, buffer, j) && !opens(b, buffer, j);
+    return best;
 }
 
-static enum verdict judge(struct boundary *b, const struct buffer *buffer, uint32_t g)
+static bool is_in_sight(const struct buffer *buffer, uint32_t g)
+{
+    return g + BOUNDARY_AHEAD < buffer->turns;
+}
+
+static enum verdict judge(const struct boundary *b, const struct buffer *buffer, uint32_t g,
+                          bool closing)
 {
     if (is_full(b, buffer, g))
         return VERDICT_CUT;
-    if ((turn_at(b, buffer, g)->flags & BOUNDARY_MACHINE) != 0)
+    if ((turn_at(b, buffer, g)->flags & BOUNDARY_MACHINE) != 0 || g < EPISODE_TURNS)
         return VERDICT_GO_ON;
-    if (g >= OPENER_TURNS && opens(b, buffer, g))
+    if (opens(b, buffer, g))
         return VERDICT_CUT;
-    return g >= DIP_TURNS ? judge_dip(b, buffer, g) : VERDICT_GO_ON;
+    if (!closing && !is_in_sight(buffer, g))
+        return VERDICT_WAIT;
+    bool tail = buffer->turns - g >= TAIL_TURNS;
+    return tail && is_best(b, buffer, g) ? VERDICT_CUT : VERDICT_GO_ON;
 }
 
 uint32_t boundary_cut(struct boundary *b, const struct buffer *buffer, bool closing)
 {
     boundary_check(b, buffer);
     while (b->next < buffer->turns) {
-        enum verdict verdict = judge(b, buffer, b->next);
+        enum verdict verdict = judge(b, buffer, b->next, closing);
         if (verdict == VERDICT_CUT)
             return b->next;
-        if (verdict == VERDICT_WAIT && !closing)
+        if (verdict == VERDICT_WAIT)
             break;
         b->next++;
     }
@@ -321,9 +340,8 @@ void boundary_replay(struct boundary *b, struct buffer *buffer, const struct bou
 {
     boundary_append(b, buffer, turn);
     while (b->next < buffer->turns) {
-        bool dip =
-            b->next >= DIP_TURNS && (turn_at(b, buffer, b->next)->flags & BOUNDARY_MACHINE) == 0;
-        if (dip && judge_dip(b, buffer, b->next) == VERDICT_WAIT)
+        bool machine = (turn_at(b, buffer, b->next)->flags & BOUNDARY_MACHINE) != 0;
+        if (!machine && b->next >= EPISODE_TURNS && !is_in_sight(buffer, b->next))
             break;
         b->next++;
     }
@@ -352,5 +370,5 @@ void boundary_take(struct boundary *b, struct buffer *buffer, uint32_t turns, st
     b->next = 0;
     buffer->turns = 0;
     for (uint32_t i = rest.n_kept - left; i < rest.n_kept; i++)
-        boundary_append(b, buffer, &rest.kept[i]);
+        bring_in(b, buffer, &rest.kept[i]);
 }

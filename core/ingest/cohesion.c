@@ -4,7 +4,7 @@
 
 #include "core/ingest/describe_light.h"
 
-/* K above: so many occurrences of an average gap are added. */
+/* K of the header: so many occurrences of a usual gap are added. */
 #define SHRINKAGE 3.0
 
 enum { SLOTS = 512 }; /* a power of two, more than twice COHESION_TERMS */
@@ -94,7 +94,7 @@ static bool any_has(const struct cohesion_turn *const *turns, uint32_t n, uint64
     return false;
 }
 
-double cohesion(const struct cohesion_gap *gap, double mean)
+double cohesion(const struct cohesion_gap *gap, double usual)
 {
     uint32_t all = 0;
     uint32_t shared = 0;
@@ -108,5 +108,5 @@ double cohesion(const struct cohesion_gap *gap, double mean)
                 shared += t->count;
         }
     }
-    return (shared + SHRINKAGE * mean) / (all + SHRINKAGE);
+    return (shared + SHRINKAGE * usual) / (all + SHRINKAGE);
 }

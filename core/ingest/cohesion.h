@@ -2,10 +2,10 @@
  * TextTiling, with coverage instead of cosine). No index and no idf: a decision needs a handful of
  * turns only, so it can be made while they arrive and does not depend on what else is stored.
  *
- *   cohesion(L; R) = (occurrences in R of terms that occur in L + K mean) / (occurrences in R + K)
+ *   cohesion(L; R) = (occurrences in R of terms that occur in L + K usual) / (occurrences in R + K)
  *
  * Stop words, parts of compounds, light words (describe_light.h) and the names of those who speak
- * do not count. Few words say little, so the value is drawn towards the session's mean. */
+ * do not count. Few words say little, so the value is drawn towards what is usual. */
 #ifndef HM_CORE_INGEST_COHESION_H
 #define HM_CORE_INGEST_COHESION_H
 
@@ -39,6 +39,6 @@ struct cohesion_gap {
     uint32_t left, right;
     struct cohesion_names names;
 };
-double cohesion(const struct cohesion_gap *gap, double mean);
+double cohesion(const struct cohesion_gap *gap, double usual);
 
 #endif

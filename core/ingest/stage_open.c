@@ -93,6 +93,17 @@ struct open_buffer *stage__open_first(struct stage_work *w, stage_due_fn *is_due
 
 /* --- the boundary's state --- */
 
+static uint32_t count_words(const struct said *said)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < said->n_docs; i++) {
+        const struct token_list *tokens = &said->docs[i].tokens;
+        for (size_t k = 0; k < tokens->n; k++)
+            n += (tokens->at[k].flags & TOKEN_PART) == 0;
+    }
+    return n;
+}
+
 enum err_code stage__features(struct stage_work *w, const struct said *said,
                               struct boundary_turn *out, struct err *err)
 {
@@ -109,6 +120,7 @@ enum err_code stage__features(struct stage_work *w, const struct said *said,
                                   .first_doc = turn->doc,
                                   .last_doc = turn->doc + turn->docs - 1,
                                   .tokens = buffer_tokens(turn->text),
+                                  .words = count_words(said),
                                   .time_ms = turn->time_ms,
                                   .flags = (uint8_t)flags};
     return cohesion_turn_of(w->arena, parts, said->n_docs, &out->terms, err);

@@ -20,8 +20,8 @@ _Static_assert((unsigned)KEYWORDS <= LIMIT_TOPIC_KEYWORDS, "a record holds them"
 #define K1 1.2
 #define B 0.75
 #define FLOOR 0.01
-#define BETA 2.0
-#define KAPPA 0.5
+#define BETA 2.4
+#define KAPPA 0.3
 #define RHO 0.2
 #define PROPER_NOUN 1.5
 #define NEARLY 0.65

@@ -87,10 +87,11 @@ END_TEST
 
 /* --- turns made of words that are numbers --- */
 
-/* A turn with the terms first .. first + n - 1. */
+/* A turn of ten words with the terms first .. first + n - 1. */
 static struct boundary_turn turn_of(uint32_t n, uint64_t first, uint32_t terms)
 {
-    struct boundary_turn turn = {.n = n, .first_doc = n - 1, .last_doc = n - 1, .tokens = 10};
+    struct boundary_turn turn = {
+        .n = n, .first_doc = n - 1, .last_doc = n - 1, .tokens = 10, .words = 10};
     turn.time_ms = n * 1000;
     turn.terms.n = terms;
     turn.terms.at = ARENA_ARRAY(arena, struct cohesion_term, terms);
@@ -178,7 +179,7 @@ START_TEST(the_hard_cut)
     ck_assert_uint_eq(s.buffer.turns, 0);
     /* One subject without end is cut somewhere, but not into crumbs. */
     start(&s);
-    for (uint32_t i = 0; i < 400; i++)
+    for (uint32_t i = 0; i < 400 + BOUNDARY_AHEAD; i++)
         add(&s, turn_of(1, 100 + i % 3, 6));
     ck_assert_uint_ge(s.n_cuts, 400 / LIMIT_EPISODE_TURNS);
     ck_assert_uint_le(s.n_cuts, 400 / 7);
@@ -196,10 +197,64 @@ START_TEST(answers_stay_with_questions)
         turn.flags = machine ? BOUNDARY_MACHINE : 0;
         s.rule.kept[s.rule.n_kept - 1].flags = machine ? 0 : CUE_QUESTION | CUE_ASKS;
         add(&s, turn);
-        for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t i = 0; i < BOUNDARY_AHEAD; i++)
             add(&s, turn_of(1, 500 + i, 6));
+        ck_assert_uint_eq(s.rule.next, 9);
         ck_assert_uint_eq(s.n_cuts, 0);
     }
+}
+END_TEST
+
+/* Eight turns on one subject, then a turn of `words` words on another, which goes on. */
+static uint32_t cuts_before(uint32_t words, unsigned flags)
+{
+    static struct session s;
+    start(&s);
+    for (uint32_t i = 0; i < 8; i++)
+        add(&s, turn_of(1, 100 + i % 3, 6));
+    struct boundary_turn turn = turn_of(1, 500, 6);
+    turn.words = words;
+    turn.flags = (uint8_t)flags;
+    add(&s, turn);
+    for (uint32_t i = 0; i < BOUNDARY_AHEAD; i++) {
+        ck_assert_uint_eq(s.n_cuts, 0); /* until all of them are there */
+        add(&s, turn_of(1, 500, 6));
+    }
+    return s.n_cuts;
+}
+
+START_TEST(a_subject_is_opened_by_a_long_turn)
+{
+    ck_assert_uint_eq(cuts_before(10, 0), 1);
+    ck_assert_uint_eq(cuts_before(5, 0), 0);
+    ck_assert_uint_eq(cuts_before(5, CUE_ASKS), 1);
+    ck_assert_uint_eq(cuts_before(5, CUE_CHANGE), 1);
+    ck_assert_uint_eq(cuts_before(1, CUE_CHANGE), 0);
+    ck_assert_uint_eq(cuts_before(100000, 0), 1);
+}
+END_TEST
+
+START_TEST(answers_of_machines_make_no_turn_short)
+{
+    static struct session s;
+    start(&s);
+    uint64_t words = s.rule.words;
+    uint32_t count = s.rule.count;
+    struct boundary_turn turn = turn_of(1, 100, 6);
+    turn.words = 4000;
+    turn.flags = BOUNDARY_MACHINE;
+    for (uint32_t i = 0; i < 5; i++) {
+        add(&s, turn_of(1, 100, 6));
+        add(&s, turn);
+    }
+    ck_assert_uint_eq(s.rule.words, words + 50);
+    ck_assert_uint_eq(s.rule.count, count + 5);
+    add(&s, turn_of(1, 100, 6));
+    struct buffer closed;
+    boundary_take(&s.rule, &s.buffer, 8, &closed); /* what stays is not counted twice */
+    ck_assert_uint_eq(s.rule.words, words + 60);
+    boundary_take(&s.rule, &s.buffer, s.buffer.turns, &closed);
+    ck_assert_uint_eq(s.rule.words, words);
 }
 END_TEST
 
@@ -274,6 +329,26 @@ START_TEST(what_waits_is_decided_at_the_end)
 }
 END_TEST
 
+START_TEST(a_tail_has_two_turns)
+{
+    static struct session s;
+    for (uint32_t tail = 1; tail <= BOUNDARY_AHEAD; tail++) {
+        start(&s);
+        s.through_state = true;
+        for (uint32_t i = 0; i < 8; i++)
+            add(&s, turn_of(1, 100 + i % 3, 6));
+        for (uint32_t i = 0; i < tail; i++)
+            add(&s, turn_of(1, 500, 6));
+        ck_assert_uint_eq(s.n_cuts, 0);
+        ck_assert_uint_eq(boundary_cut(&s.rule, &s.buffer, true), tail > 1 ? 8 : 0);
+        if (tail == 1)
+            continue;
+        take(&s, 8);
+        ck_assert_uint_eq(boundary_cut(&s.rule, &s.buffer, true), 0);
+    }
+}
+END_TEST
+
 /* A random session with subjects, openings, machines and long turns. */
 static struct boundary_turn random_turn(uint64_t *subject)
 {
@@ -285,6 +360,7 @@ static struct boundary_turn random_turn(uint64_t *subject)
         turn.flags |= BOUNDARY_MACHINE;
     if (random_below(25) == 0)
         turn.tokens = random_below(5000);
+    turn.words = random_below(30);
     return turn;
 }
 
@@ -361,6 +437,22 @@ START_TEST(damaged_state_is_refused)
 }
 END_TEST
 
+START_TEST(states_of_the_earlier_rule_are_made_again)
+{
+    static struct session s;
+    start(&s);
+    add(&s, turn_of(1, 100, 6));
+    pass_state(&s);
+    char *old = arena_copy(arena, s.buffer.state.at, s.buffer.state.len);
+    old[0] = 1;
+    s.buffer.state.at = old;
+    bool known = true;
+    struct boundary rule;
+    ck_assert_int_eq(boundary_decode(&s.buffer, arena, &rule, &known, &err), ERR_OK);
+    ck_assert(!known);
+}
+END_TEST
+
 START_TEST(cohesion_counts)
 {
     struct boundary_turn a = turn_of(1, 1, 4), b = turn_of(2, 3, 4), c = turn_of(3, 100, 0);
@@ -371,7 +463,7 @@ START_TEST(cohesion_counts)
     gap.names = (struct cohesion_names){&name, 1};
     ck_assert_double_eq_tol(cohesion(&gap, 0.5), (2 + 3 * 0.5) / (3 + 3), 1e-12);
     gap = (struct cohesion_gap){turns + 1, 1, 1, {NULL, 0}};
-    ck_assert_double_eq_tol(cohesion(&gap, 0.2), 0.2, 1e-12); /* nothing said: the mean */
+    ck_assert_double_eq_tol(cohesion(&gap, 0.2), 0.2, 1e-12); /* nothing said */
 }
 END_TEST
 
@@ -406,12 +498,16 @@ Suite *suite_boundary(void)
     tcase_add_test(tcase, a_new_subject_is_cut_off);
     tcase_add_test(tcase, the_hard_cut);
     tcase_add_test(tcase, answers_stay_with_questions);
+    tcase_add_test(tcase, a_subject_is_opened_by_a_long_turn);
+    tcase_add_test(tcase, answers_of_machines_make_no_turn_short);
     tcase_add_test(tcase, openings_cut);
     tcase_add_test(tcase, long_turns_fill_an_episode);
     tcase_add_test(tcase, what_waits_is_decided_at_the_end);
+    tcase_add_test(tcase, a_tail_has_two_turns);
     tcase_add_test(tcase, state_carries_everything);
     tcase_add_test(tcase, replayed_buffers_go_on);
     tcase_add_test(tcase, damaged_state_is_refused);
+    tcase_add_test(tcase, states_of_the_earlier_rule_are_made_again);
     tcase_add_test(tcase, cohesion_counts);
     tcase_add_test(tcase, terms_of_a_turn_are_bounded);
     suite_add_tcase(suite, tcase);
