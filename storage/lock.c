@@ -1,8 +1,9 @@
 /* The lock on the data directory, twice: the directory itself under flock(2), which no removal of a
- * file undoes, and DIR/LOCK, which names the holder, under an open-file-description write lock. The kernel
- * drops it when the holder dies, so a file that was left behind means nothing by itself; its text
- * (pid and host) only serves the message. Open-file-description locks, unlike fcntl's classic ones,
- * also exclude a second opening within one process and survive the closing of another descriptor.
+ * file undoes, and DIR/LOCK, which names the holder, under an open-file-description write lock.
+ * The kernel drops it when the holder dies, so a file that was left behind means nothing by
+ * itself; its text (pid and host) only serves the message. Open-file-description locks, unlike
+ * fcntl's classic ones, also exclude a second opening within one process and survive the closing
+ * of another descriptor.
  */
 #include <errno.h>
 #include <fcntl.h>

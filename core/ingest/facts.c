@@ -122,6 +122,11 @@ struct tally {
     uint32_t stated;
 };
 
+static uint32_t stated_by(const struct fact_draft *draft)
+{
+    return draft->sentence->question ? draft->stated / 2 : draft->stated;
+}
+
 static enum err_code settle_draft(struct facts_work *f, const struct fact_draft *draft,
                                   struct tally *tally, struct err *err)
 {
@@ -143,7 +148,7 @@ static enum err_code settle_draft(struct facts_work *f, const struct fact_draft 
         tally->n++;
     }
     if (fate == FATE_NEW || fate == FATE_REPEAT)
-        tally->stated += draft->sentence->question ? draft->stated / 2 : draft->stated;
+        tally->stated += stated_by(draft);
     return ERR_OK;
 }
 
@@ -171,6 +176,8 @@ static enum err_code settle_turn(struct facts_work *f, const struct said *said,
         for (; rc == ERR_OK && next < drafts->n && drafts->at[next].sentence->doc == d; next++) {
             if (drafts->at[next].kept)
                 rc = settle_draft(f, &drafts->at[next], &tally, err);
+            else /* too many for a fact each, but the turn states it all the same */
+                tally.stated += stated_by(&drafts->at[next]);
         }
         if (rc == ERR_OK)
             rc = mark_row(f, said->docs[d].doc, &tally, err);

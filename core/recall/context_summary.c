@@ -9,11 +9,11 @@
 #include "core/text/sentence.h"
 
 enum {
-    SUMMARY_TOKENS = 1500, /* from here on summaries=auto shows them */
-    SUMMARY_SHARE = 5,     /* one part in so many */
-    SUMMARY_MAX = 4096,    /* bytes; a longer one is no summary */
-    LABEL_MAX = 64,        /* bytes before the colon of "Caroline: I went …" */
-    GRAM = 8,              /* bytes */
+    SUMMARY_TOKENS = 1500,               /* from here on summaries=auto shows them */
+    SUMMARY_SHARE = 5,                   /* one part in so many */
+    SUMMARY_MAX = 4096,                  /* bytes; a longer one is no summary */
+    LABEL_MAX = LIMIT_SPEAKER_BYTES + 1, /* "Caroline:" */
+    GRAM = 8,                            /* bytes */
     GRAM_BITS = 16,
 };
 #define SUMMARY_MARK "Summary: "
@@ -22,9 +22,10 @@ enum { SENTENCES_MAX = 32 };
 struct summary {
     const struct episode *episode;
     uint32_t n;
-    struct str sentence[SENTENCES_MAX];
-    struct str run[SENTENCES_MAX]; /* what a turn would hold of it */
-    bool out[SENTENCES_MAX];       /* a turn does */
+    struct str sentence[SENTENCES_MAX]; /* without its speaker */
+    struct str speaker[SENTENCES_MAX]; /* of the sentence or the last one that has any; may be "" */
+    struct str run[SENTENCES_MAX];     /* what a turn would hold of it */
+    bool out[SENTENCES_MAX];           /* a turn does */
 };
 
 /* A set of hashes of GRAM bytes: absent is certain, present is likely. */
@@ -94,13 +95,34 @@ static struct str plain_run(struct str sentence)
     return str_trim(best);
 }
 
-/* A sentence may carry its speaker in front and a resolved date inside. */
-static struct str run_of(struct str sentence)
+/* A long sentence of a built-in summary is cut and ends so. */
+static struct str without_ellipsis(struct str text)
 {
-    size_t colon = str_index(str_part(sentence, 0, LABEL_MAX), ':');
-    if (colon < sentence.len && colon < LABEL_MAX)
-        sentence = str_trim(str_part(sentence, colon + 1, sentence.len));
-    return plain_run(sentence);
+    const struct str dots = STR("…");
+    return str_ends(text, dots) ? str_trim(str_part(text, 0, text.len - dots.len)) : text;
+}
+
+static bool is_participant(const struct episode *e, struct str name)
+{
+    struct str rest = e->participants;
+    while (rest.len != 0) {
+        size_t end = str_index(rest, '\n');
+        if (str_eq(str_part(rest, 0, end), name))
+            return true;
+        rest = str_part(rest, end + 1, rest.len);
+    }
+    return false;
+}
+
+/* Takes "Caroline: " off the sentence. */
+static void take_speaker(const struct episode *e, struct str *sentence, struct str *speaker)
+{
+    size_t colon = str_index(str_part(*sentence, 0, LABEL_MAX), ':');
+    if (colon >= sentence->len || colon >= LABEL_MAX ||
+        !is_participant(e, str_part(*sentence, 0, colon)))
+        return;
+    *speaker = str_part(*sentence, 0, colon);
+    *sentence = str_trim(str_part(*sentence, colon + 1, sentence->len));
 }
 
 /* Turns of the episode itself are looked at first: there it will be. */
@@ -136,7 +158,7 @@ static bool leave_out(const struct pack *p, const struct grams *grams, struct su
 static struct summary *summary_of(struct arena *arena, const struct episode *e)
 {
     struct summary *s = arena_alloc(arena, sizeof *s);
-    struct str rest = e->summary, sentence;
+    struct str rest = e->summary, sentence, speaker = STR("");
     char date[CONTEXT_DAY_MAX];
     struct str day = {date, context__write_day(context__day(e->start_ms, e->offset_min), date)};
     if (s == NULL)
@@ -146,9 +168,11 @@ static struct summary *summary_of(struct arena *arena, const struct episode *e)
     while (s->n < SENTENCES_MAX && sentence_next(&rest, &sentence)) {
         if (str_starts(sentence, day) && sentence.len <= day.len + 1)
             continue;
+        take_speaker(e, &sentence, &speaker);
         s->sentence[s->n] = sentence;
+        s->speaker[s->n] = speaker;
         s->out[s->n] = false;
-        s->run[s->n++] = run_of(sentence);
+        s->run[s->n++] = plain_run(without_ellipsis(sentence));
     }
     return s;
 }
@@ -165,11 +189,12 @@ static void put_line(struct buf *out, struct str text)
     }
 }
 
-/* What is left of a summary; empty when nothing is. */
+/* What is left of a summary, each speaker named where he begins; empty when nothing is. */
 static struct str summary_text(const struct pack *p, const struct summary *s)
 {
     struct buf text;
     bool some = false;
+    struct str speaker = STR("");
     buf_init(&text, p->r->arena, SUMMARY_MAX);
     buf_str_put(&text, STR(SUMMARY_MARK));
     put_line(&text, s->episode->title);
@@ -177,6 +202,11 @@ static struct str summary_text(const struct pack *p, const struct summary *s)
         if (s->out[i])
             continue;
         buf_str_put(&text, some ? STR(" ") : STR(". "));
+        if (!str_eq(speaker, s->speaker[i])) {
+            speaker = s->speaker[i];
+            buf_str_put(&text, speaker);
+            buf_str_put(&text, STR(": "));
+        }
         put_line(&text, s->sentence[i]);
         some = true;
     }

@@ -18,9 +18,10 @@ static uint16_t rank_by(const struct candidates *list, uint32_t at, int signal)
     unsigned rank = 1;
     if (value <= 0)
         return 0;
-    for (uint32_t i = 0; i < list->n; i++)
-        rank +=
-            list->at[i].signal[signal] > value || (list->at[i].signal[signal] == value && i < at);
+    for (uint32_t i = 0; i < list->n; i++) {
+        float other = list->at[i].signal[signal];
+        rank += other > value || (i < at && other == value);
+    }
     return (uint16_t)(rank > UINT16_MAX ? UINT16_MAX : rank);
 }
 

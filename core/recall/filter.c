@@ -1,6 +1,6 @@
-/* The filters: since until session speaker as_of (DESIGN 7). A turn passes or not; an episode passes
- * when one of its turns does, a topic when one of its episodes does. Times of an episode decide
- * alone where they can; else its turns' rows are looked at, at most LIMIT_EPISODE_TURNS turns. */
+/* The filters: since until session speaker as_of (DESIGN 7). A turn passes or not; an episode
+ * passes when one of its turns does, a topic when one of its episodes does. Times of an episode
+ * decide alone where they can; else its turns' rows are looked at, LIMIT_EPISODE_TURNS at most. */
 #include "core/graph/edge.h"
 #include "core/recall/recall_int.h"
 

@@ -16,20 +16,24 @@
 
 /* Order: own, turn, window1, window2, window4, episode, date. Measured: tests/bench/README.md. */
 static const float topic_weights[SIGNALS] = {1, 0, 0, 0, 0, 1, 0};
-static const float episode_weights[SIGNALS] = {1, 1, 0, 0, 0, 0, 0.75f};
+static const float episode_weights[SIGNALS] = {1, 1, 0, 0, 0, 0, 0};
 static const float fact_weights[SIGNALS] = {0.5f, 1, 1, 1, 1, 1, 0.75f};
 const float *const recall__weights[RECALL_STAGES] = {topic_weights, episode_weights, fact_weights,
                                                      fact_weights};
 
 /* --- lists --- */
 
-static float sum_weights(const struct recall *r, const float *weights)
+/* What a date in the question can add at most: to a fact its own signal; to an episode's best turn
+ * as much as all the words; of that a topic's best episode has half. */
+static const float date_tops[RECALL_STAGES] = {0.5f, 1, 0.75f, 0.75f};
+
+static float most_of(const struct recall *r, enum recall_stage stage)
 {
-    float sum = 0;
+    float sum = r->n_dates != 0 ? date_tops[stage] : 0;
     for (int s = 0; s < SIGNALS; s++)
-        if (s != SIGNAL_DATE || r->n_dates != 0)
-            sum += weights[s];
-    return sum > 0 ? sum : 1;
+        if (s != SIGNAL_DATE)
+            sum += recall__weights[stage][s];
+    return sum;
 }
 
 /* The greatest factor of this question: 1, or that of a named speaker. */
@@ -46,7 +50,7 @@ void recall__list_init(const struct recall *r, struct candidates *list, enum rec
     *list =
         (struct candidates){.weights = weights,
                             .keep = keep,
-                            .whole = sum_weights(r, weights) * top_factor(r),
+                            .whole = most_of(r, stage) * top_factor(r),
                             .at_once = r->query->fusion == FUSION_SCORE && stage != STAGE_TOPICS};
 }
 
@@ -265,7 +269,7 @@ static int order_ranked(const void *a, const void *b)
                                       : (x->at > y->at) - (x->at < y->at);
 }
 
-/* A candidate without a signal earns nothing in that list. The factor moves the whole, as before. */
+/* A candidate without a signal earns nothing in that list. The factor moves the whole. */
 static enum err_code fuse_rrf(struct recall *r, struct candidates *list, struct err *err)
 {
     struct ranked *ranks = arena_alloc(r->arena, (size_t)list->n * sizeof *ranks);
@@ -301,7 +305,7 @@ static enum err_code fuse(struct recall *r, struct candidates *list, struct err 
     return ERR_OK;
 }
 
-/* A link of a chain of topics is a node of its own, and whoever asks is told where it went. */
+/* A link of a chain of topics is a node of its own: whoever asks is told where it went. */
 static enum err_code note_lost(struct recall *r, const struct candidates *list, struct candidate *c,
                                struct err *err)
 {

@@ -67,8 +67,8 @@ struct recall_recent {
 };
 struct recall_context {
     struct str text;
-    uint32_t tokens;      /* ceil(bytes... / 4): characters / 4, rounded up */
-    struct str *turn_ids; /* shown ids whose text, or a fact of which, is in the text */
+    uint32_t tokens;      /* characters / 4, rounded up */
+    struct str *turn_ids; /* shown ids of turns whose whole text is in the text */
     uint32_t n_turn_ids;
     uint32_t *fact_ids, n_fact_ids;
     uint32_t *episode_ids, n_episode_ids;
@@ -91,12 +91,14 @@ enum recall_signal {
 };
 const char *recall_signal_name(enum recall_signal signal);
 struct recall_candidate {
-    uint32_t id;
+    uint32_t id; /* of the node; the turn's number in the recent stage */
     float score;
     float factor; /* what the sum of the signals was multiplied with: speaker, prior */
     float signal[SIGNALS];
     uint16_t rank[SIGNALS]; /* 1-based within the stage; 0: no score */
-    const char *cut;        /* why it is not in the reply: "gate", "filter", "rank"; NULL: it is */
+    /* Why it is not in the reply: "gate", "filter", "rank", "chain" (a better link of its chain
+     * stands for it); NULL: it is. */
+    const char *cut;
 };
 struct recall_explain {
     struct str *terms;

@@ -59,8 +59,8 @@ struct candidate {
     const char *cut; /* explain: the gate or the filter that keeps it out; NULL: none */
 };
 
-/* The best `keep` of what is pushed. With fusion=score a candidate's score is known at once and `at`
- * is a heap, the worst on top; the other fusions need all candidates first. */
+/* The best `keep` of what is pushed. With fusion=score a candidate's score is known at once and
+ * `at` is a heap, the worst on top; the other fusions need all candidates first. */
 struct candidates {
     struct candidate *at;
     const float *weights; /* in the order of recall_signal */

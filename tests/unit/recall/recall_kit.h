@@ -1,5 +1,5 @@
-/* What the tests of recall share: questions to the space of stage_kit, and a reference that computes
- * every list from the texts alone, by brute force, as DESIGN 7 words it. */
+/* What the tests of recall share: questions to the space of stage_kit, and a reference that
+ * computes every list from the texts alone, by brute force, as DESIGN 7 words it. */
 #ifndef HM_TESTS_UNIT_RECALL_KIT_H
 #define HM_TESTS_UNIT_RECALL_KIT_H
 

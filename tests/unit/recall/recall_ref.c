@@ -392,13 +392,15 @@ float ref_sum(const struct ref *ref, enum recall_stage stage, const float signal
 {
     static const float weights[RECALL_STAGES][SIGNALS] = {
         [STAGE_TOPICS] = {1, 0, 0, 0, 0, 1, 0},
-        [STAGE_EPISODES] = {1, 1, 0, 0, 0, 0, 0.75f},
+        [STAGE_EPISODES] = {1, 1, 0, 0, 0, 0, 0},
         [STAGE_FACTS] = {0.5f, 1, 1, 1, 1, 1, 0.75f},
         [STAGE_RECENT] = {0.5f, 1, 1, 1, 1, 1, 0.75f}};
-    float sum = 0, whole = 0;
+    /* A date is worth an episode's best turn as much as all the words; half to a topic. */
+    static const float dated[RECALL_STAGES] = {0.5f, 1, 0.75f, 0.75f};
+    float sum = 0, whole = ref->n_dates == 0 ? 0 : dated[stage];
     for (int s = 0; s < SIGNALS; s++) {
         sum += weights[stage][s] * signals[s];
-        whole += s == SIGNAL_DATE && ref->n_dates == 0 ? 0 : weights[stage][s];
+        whole += s == SIGNAL_DATE ? 0 : weights[stage][s];
     }
     return sum * factor / whole / (ref->named != NULL ? 1.5f : 1);
 }

@@ -201,6 +201,41 @@ START_TEST(summaries_take_a_fifth_and_repeat_nothing)
 }
 END_TEST
 
+/* Who said it is named although the sentence that named him is left out; a sentence that was cut
+ * stands already where the whole one does. */
+START_TEST(what_is_left_of_a_summary_names_its_speaker)
+{
+    char text[2048];
+    (void)say("a", "Bob", "Herons nest early.");
+    (void)say(
+        "a", "Ann",
+        "The heron colony at the old quarry pond has eleven nests this year, which Marta from "
+        "the reserve counted twice with her telescope, and the youngest chicks already try "
+        "to stand on the highest branches of the poplar above the water in the evening.");
+    (void)say("a", "Ann", "Marta counted the heron nests twice, the colony is growing.");
+    run_stages();
+    (void)flush_now(NULL);
+    struct episode e = episode_now(1);
+    for (uint32_t tokens = 20; tokens < 300; tokens++) {
+        struct recall_query query = query_with("heron colony nests", tokens);
+        query.summaries = SUMMARIES_ON;
+        struct asked asked = ask(&query);
+        struct str context = asked.reply.context.text;
+        const char *line = memmem(context.at, context.len, "Summary: ", 9);
+        if (line != NULL) {
+            struct str rest = str_part(context, (size_t)(line - context.at), context.len);
+            rest = str_part(rest, STR("Summary: ").len + e.title.len + 2, str_index(rest, '\n'));
+            (void)snprintf(text, sizeof text, "%.*s", STR_FMT(rest));
+            ck_assert_msg(strncmp(text, "Ann: ", 5) == 0 || strncmp(text, "Bob: ", 5) == 0, "%s",
+                          text);
+        }
+        if (count_in(context, "of the poplar above the water in the evening") == 1)
+            ck_assert_uint_eq(count_in(context, "has eleven nests"), 1);
+        asked_end(&asked);
+    }
+}
+END_TEST
+
 START_TEST(summaries_follow_the_switch)
 {
     static const struct {
@@ -321,6 +356,7 @@ Suite *suite_recall_context(void)
     tcase_add_test(tc, form);
     tcase_add_test(tc, late_turns_stand_where_they_were_said);
     tcase_add_test(tc, summaries_take_a_fifth_and_repeat_nothing);
+    tcase_add_test(tc, what_is_left_of_a_summary_names_its_speaker);
     tcase_add_test(tc, summaries_follow_the_switch);
     tcase_add_test(tc, a_long_turn_gives_its_best_facts);
     tcase_add_test(tc, a_turn_of_several_parts_is_claimed_when_all_are_there);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/limits.h"
+#include "core/index/column.h"
 #include "tests/unit/recall/recall_kit.h"
 
 enum { TURNS = 70 };
@@ -319,6 +320,36 @@ START_TEST(short_lists_begin_like_long_ones)
 }
 END_TEST
 
+/* Large questions read all rows in one walk, small ones block by block. */
+START_TEST(rows_are_the_same_however_they_are_read)
+{
+    tell_world(29, TURNS, true);
+    struct store_txn *txn = begin(&stage_kit.kit.f);
+    struct arena *arena = kit_arena(&stage_kit.kit);
+    struct columns *single = columns_new(txn, stage_kit.kit.space, arena);
+    struct columns *all = columns_new(txn, stage_kit.kit.space, arena);
+    struct err err;
+    columns_read_all(all, COLUMN_TURN);
+    columns_read_all(all, COLUMN_EPISODE);
+    columns_read_all(all, COLUMN_EPISODE_DOC);
+    for (uint32_t i = 0; i < 2 * TURNS; i++) {
+        struct turn_row a, b;
+        struct episode_row c, d;
+        columns_turn_ahead(single, i);
+        columns_turn_ahead(all, i);
+        columns_turn(single, i, &a);
+        columns_turn(all, i, &b);
+        ck_assert_mem_eq(&a, &b, sizeof a);
+        columns_episode(single, i, &c);
+        columns_episode(all, i, &d);
+        ck_assert_mem_eq(&c, &d, sizeof c);
+        ck_assert_uint_eq(columns_episode_of_doc(single, i), columns_episode_of_doc(all, i));
+    }
+    ck_assert_int_eq(columns_error(all, &err), ERR_OK);
+    store_end(txn);
+}
+END_TEST
+
 Suite *suite_recall_scores(void);
 Suite *suite_recall_scores(void)
 {
@@ -330,6 +361,7 @@ Suite *suite_recall_scores(void)
     tcase_add_test(tc, deletions_leave_no_trace_in_scores);
     tcase_add_test(tc, without_episodes_their_signal_is_skipped);
     tcase_add_test(tc, fusions_join_the_same_signals);
+    tcase_add_test(tc, rows_are_the_same_however_they_are_read);
     tcase_add_test(tc, short_lists_begin_like_long_ones);
     suite_add_tcase(suite, tc);
     return suite;
