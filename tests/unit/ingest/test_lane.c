@@ -265,6 +265,63 @@ START_TEST(what_comes_while_it_runs_is_not_forgotten)
 }
 END_TEST
 
+/* A space that was caught up with waits for its pace, and no longer: the scan at the time that is
+ * told starts it. A clock that is set back must not make the pace longer. */
+START_TEST(a_busy_space_is_paced)
+{
+    uint64_t space = space_with("a", 1);
+    rig->services.stage_pace_ms = 250;
+    lanes_due(rig->lanes, space);
+    (void)pump();
+    ck_assert_uint_eq(pending(space), 0);
+    add_work(space, 2);
+    add_work(space, 3);
+    ck_assert_uint_eq(pump(), 0);
+    uint64_t until = lanes_next_due_ms(rig->lanes);
+    ck_assert_uint_gt(until, NOW + 249);
+    ck_assert_uint_le(until, NOW + 250 + LANE_PACE_STEP_MS);
+    lanes_scan(rig->lanes); /* too early: it is found and left */
+    (void)pump();
+    ck_assert_uint_eq(pending(space), 5);
+    ck_assert_uint_eq(lanes_next_due_ms(rig->lanes), until);
+    rig->clock.fixed_ms = (int64_t)until;
+    lanes_scan(rig->lanes);
+    (void)pump();
+    ck_assert_uint_eq(pending(space), 0);
+    rig->clock.fixed_ms -= 100000;
+    add_work(space, 1);
+    (void)pump();
+    ck_assert_uint_eq(pending(space), 0);
+}
+END_TEST
+
+/* Whoever waits does not wait for the pace: neither when it is due already, nor when it becomes due
+ * afterwards, nor when the stage step runs meanwhile. */
+START_TEST(who_waits_hurries_a_paced_space)
+{
+    uint64_t space = space_with("a", 1);
+    rig->services.stage_pace_ms = 250;
+    lanes_due(rig->lanes, space);
+    (void)pump();
+    add_work(space, 1);
+    ck_assert_uint_eq(rig->queued, 0);
+    lanes_hurry(rig->lanes, space);
+    (void)pump();
+    ck_assert_uint_eq(pending(space), 0);
+    lanes_hurry(rig->lanes, space);
+    add_work(space, 1);
+    (void)pump();
+    ck_assert_uint_eq(pending(space), 0);
+    lanes_hurry(rig->lanes, space);
+    add_work(space, 1); /* queued, not run yet */
+    lanes_hurry(rig->lanes, space);
+    (void)pump();
+    add_work(space, 1);
+    (void)pump();
+    ck_assert_uint_eq(pending(space), 0);
+}
+END_TEST
+
 START_TEST(more_spaces_than_places)
 {
     enum { N = LANES_MAX + 150, UNITS = 3 };
@@ -717,6 +774,8 @@ Suite *suite_lane(void)
     tcase_add_test(tc, work_is_done_unit_by_unit);
     tcase_add_test(tc, spaces_take_turns);
     tcase_add_test(tc, what_comes_while_it_runs_is_not_forgotten);
+    tcase_add_test(tc, a_busy_space_is_paced);
+    tcase_add_test(tc, who_waits_hurries_a_paced_space);
     tcase_add_test(tc, more_spaces_than_places);
     tcase_add_test(tc, a_scan_finds_what_is_due);
     tcase_add_test(tc, a_scan_that_fails_is_tried_again);
