@@ -14,9 +14,8 @@
  * Derived by the writer after the operations of every batch that has a seq, so that no builder can
  * forget it:
  *   PROCESSED  = SEQ when PENDING, UNFINISHED and FLUSHES are 0, else max(old, batch.processed)
- *   DUE        = 0 (now) when PENDING, UNFINISHED or FLUSHES > 0 or SMALL_SEGMENTS >=
- *   FOLD_SEGMENTS,
- *                else the least of IDLE_DUE and EXPIRE_DUE that is not 0; the DUE row follows.
+ *   DUE        = 0 (now) when PENDING or FLUSHES > 0 or SMALL_SEGMENTS >= FOLD_SEGMENTS, else the
+ *                least of IDLE_DUE, WORK_DUE and EXPIRE_DUE that is not 0; the DUE row follows.
  * Maintenance batches (has_seq false) change no answer, have no seq and no LOG row; DUE is derived
  * for them too.
  *

@@ -9,14 +9,21 @@
 #include "core/store.h"
 
 struct lanes;
+struct models;
+struct transport;
+struct works;
 
 struct services {
     struct store *store;
     struct lanes *lanes;
+    struct works *works;         /* core/ingest/work.h */
+    struct models *models;       /* core/model/models.h; NULL: everything is built in */
+    struct transport *transport; /* for model calls; NULL without models */
     const struct clock *clock;
     const struct log *log;
     struct metrics *metrics;
     int64_t stage_pace_ms; /* see lane.h; 0: off */
+    int64_t model_patience_ms; /* a stage whose model fails for so long is made built in */
     int64_t idle_close_ms; /* server time without a new turn after which a buffer closes */
 };
 

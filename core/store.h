@@ -53,6 +53,7 @@ struct batch;
     X(COLUMN, 'k', "column byte, b32 block", "fixed-width rows (core/index/column.h)")             \
     X(JOB, 'j', "b64 seq", "job record (core/ingest/job.h)")                                       \
     X(FLUSH, 'J', "b64 seq", "LE32 last turn before it: a flush not done yet")                     \
+    X(WORK, 'W', "b64 seq of a job", "what waits for a model (core/ingest/work.h)")                \
     X(IDEMPOTENCY, 'I', "16 bytes hash of holder, route and key", "api/idempotency.h")             \
     X(EXPIRY, 'X', "b64 ms, kind byte, rest of key", "empty: that row may go at that time")        \
     /* in space 0 */                                                                               \
@@ -99,6 +100,7 @@ enum store_kind {
     X(FLUSHES)        /* flushes not done yet */                                                   \
     X(LAST_ARRIVAL)   /* server time of the last accepted turn, ms */                              \
     X(IDLE_DUE)       /* when the oldest open buffer may have become idle, ms; 0 = none */         \
+    X(WORK_DUE)       /* when the first work with a model is due, ms; 0 = none */                  \
     X(EXPIRE_DUE)     /* when the first EXPIRY row is due, ms; 0 = none */                         \
     X(DUE)            /* time of this space's DUE row + 1; 0 = it has none */                      \
     X(SMALL_SEGMENTS) /* segments made by single batches, not folded yet */                        \

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/batch.h"
+#include "core/model/call.h"
 #include "server/waits.h"
 
 enum {
@@ -234,6 +235,76 @@ static bool wait_for(struct runner *runner, struct step *step)
     return true;
 }
 
+/* --- model calls --- */
+
+/* What the transport is given beside the exchange; lives in the call's arena. */
+struct exchanging {
+    struct runner *runner;
+    struct step *step;
+};
+
+static void on_exchanged(struct exchange *exchange)
+{
+    struct exchanging x = *(const struct exchanging *)exchange->arg;
+    queue(x.runner, x.step);
+}
+
+static bool start_exchange(struct runner *runner, struct step *step)
+{
+    struct model_call *call = step->call;
+    struct exchanging *x = arena_alloc(call->arena, sizeof *x);
+    if (x == NULL) {
+        model_call_give_up(call);
+        return false;
+    }
+    *x = (struct exchanging){runner, step};
+    call->exchange.done = on_exchanged;
+    call->exchange.arg = x;
+    runner->services->transport->start(runner->services->transport, &call->exchange);
+    return true; /* R2 */
+}
+
+/* A wait of no space, so only its time ends it; when the runner is ending it does at once, and the
+ * call finds that the models have stopped. */
+static bool pause_call(struct runner *runner, struct step *step)
+{
+    int64_t until_ms = step->call->resume_ms;
+    step->wait_space = 0;
+    step->wait_seq = UINT64_MAX;
+    step->wait_until_ms = until_ms;
+    if (!waits_add(runner->waits, step))
+        return false;
+    arm(runner, until_ms);
+    return true;
+}
+
+/* Takes the step's call further. True: the transport or the timer has the step; false: the call is
+ * done. */
+static bool advance_call(struct runner *runner, struct step *step)
+{
+    for (;;) {
+        switch (model_call_advance(runner->services->models, step->call)) {
+        case MODEL_DONE: step->call = NULL; return false;
+        case MODEL_EXCHANGE:
+            if (start_exchange(runner, step))
+                return true;
+            break;
+        case MODEL_WAIT:
+            if (pause_call(runner, step))
+                return true;
+            break;
+        }
+    }
+}
+
+static bool call_model(struct runner *runner, struct step *step)
+{
+    ASSERT(step->call != NULL && runner->services->models != NULL);
+    if (step->lane_held)
+        lanes_leave(runner->services->lanes, step);
+    return advance_call(runner, step);
+}
+
 static void end_step(struct runner *runner, struct step *step)
 {
     if (step->lane_held)
@@ -244,6 +315,8 @@ static void end_step(struct runner *runner, struct step *step)
 /* Runs a step until it is done or somebody else has it. */
 static void run_step(struct runner *runner, struct step *step)
 {
+    if (step->call != NULL && advance_call(runner, step))
+        return;
     for (;;) {
         switch (step->run(step)) {
         case STEP_DONE: end_step(runner, step); return;
@@ -253,6 +326,10 @@ static void run_step(struct runner *runner, struct step *step)
             break;
         case STEP_WAIT:
             if (wait_for(runner, step))
+                return;
+            break;
+        case STEP_CALL:
+            if (call_model(runner, step))
                 return;
             break;
         case STEP_LANE: lanes_enter(runner->services->lanes, step); return;

@@ -197,26 +197,36 @@ static int plan_counters(struct apply *a)
     return 0;
 }
 
+/* The least time that is not 0. */
+static uint64_t first_due(const uint64_t *v)
+{
+    static const enum stat_id times[] = {STAT_IDLE_DUE, STAT_WORK_DUE, STAT_EXPIRE_DUE};
+    uint64_t first = 0;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        uint64_t due = v[times[i]];
+        if (due != 0 && (first == 0 || due < first))
+            first = due;
+    }
+    return first;
+}
+
 /* batch.h, "Derived by the writer". */
 static void derive(struct apply *a)
 {
     uint64_t *v = a->stat.v;
-    bool pending = v[STAT_PENDING] != 0 || v[STAT_UNFINISHED] != 0 || v[STAT_FLUSHES] != 0;
+    bool now = v[STAT_PENDING] != 0 || v[STAT_FLUSHES] != 0;
     if (a->batch->has_seq) {
-        if (!pending)
+        if (!now && v[STAT_UNFINISHED] == 0)
             v[STAT_PROCESSED] = v[STAT_SEQ];
         else if (a->batch->processed > v[STAT_PROCESSED])
             v[STAT_PROCESSED] = a->batch->processed;
         ASSERT(a->batch->processed <= v[STAT_SEQ]);
     }
-    uint64_t idle = v[STAT_IDLE_DUE];
-    uint64_t expire = v[STAT_EXPIRE_DUE];
-    if (pending || v[STAT_SMALL_SEGMENTS] >= FOLD_SEGMENTS)
+    uint64_t due = first_due(v);
+    if (now || v[STAT_SMALL_SEGMENTS] >= FOLD_SEGMENTS)
         v[STAT_DUE] = 1;
-    else if (idle != 0 && (expire == 0 || idle < expire))
-        v[STAT_DUE] = idle + 1;
     else
-        v[STAT_DUE] = expire != 0 ? expire + 1 : 0;
+        v[STAT_DUE] = due != 0 ? due + 1 : 0;
 }
 
 static int plan(struct apply *a)

@@ -10,10 +10,12 @@
  *                full queue or disk come back the same way
  *   STEP_WAIT    until processed_seq of wait_space >= wait_seq, or the space is dropped, or
  *                wait_until_ms (monotonic) passes: then timed_out is true
+ *   STEP_CALL    carry out `call` (core/model/call.h): run() is called when it is done, on a worker
+ *                of the same pool. A lane that is held is left first
  *   STEP_LANE    wait for the lane of lane_space (core/ingest/lane.h): run() is called when no
  *   other
- *                step holds it. It is held, across commits and waits, until STEP_DONE or another
- *                STEP_LANE (which leaves it and queues again: how a long work yields)
+ *                step holds it. It is held, across commits and waits, until STEP_DONE, STEP_CALL or
+ *                another STEP_LANE (which leaves it and queues again: how a long work yields)
  *
  * No read transaction is open when a step returns. Steps of one pool run in parallel; a step runs
  * on one thread at a time, and the hand-over makes its memory visible. */
@@ -23,9 +25,10 @@
 #include "core/base/err.h"
 #include "core/store.h"
 
-enum step_verdict { STEP_DONE, STEP_COMMIT, STEP_WAIT, STEP_LANE };
+enum step_verdict { STEP_DONE, STEP_COMMIT, STEP_WAIT, STEP_CALL, STEP_LANE };
 enum step_pool { STEP_READERS, STEP_STAGES, STEP_POOLS };
 
+struct model_call;
 struct step;
 typedef enum step_verdict step_fn(struct step *step);
 
@@ -42,6 +45,8 @@ struct step {
     uint64_t wait_space, wait_seq;
     int64_t wait_until_ms;
     bool timed_out;
+    /* STEP_CALL */
+    struct model_call *call; /* in work while it is not NULL; the runtime sets it to NULL */
     /* STEP_LANE */
     uint64_t lane_space; /* 0: holds none and wants none */
     bool lane_held;      /* the runtime's */

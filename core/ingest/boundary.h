@@ -12,8 +12,12 @@
  * reading the buffer again. Empty while turns > 0 means: not known, build it from the turns (a
  * delete leaves it so, since the algorithm's sums cannot be taken back).
  *
+ * With a chat model the buffer also says when it is asked where its episodes end: BOUNDARY_ASK new
+ * turns after the last question (core/ingest/work.h).
+ *
  * On disk, little-endian: u8 format, u32 first_n, last_n, first_doc, last_doc, turns, tokens,
- * u64 start_ms, end_ms, last_ms, arrival_ms, then varint length and state.
+ * u64 start_ms, end_ms, last_ms, arrival_ms, u32 fresh, u8 ask_failures, u64 ask_ms,
+ * ask_failing_ms, then varint length and state.
  *
  * I1  turns >= 1; first_n <= last_n; both are living turns.
  * I2  the sum of `turns` over a space's buffers is STAT_OPEN.
@@ -23,7 +27,7 @@
 
 #include "core/batch.h"
 
-enum { BUFFER_STATE_MAX = 16 * 1024 };
+enum { BUFFER_STATE_MAX = 16 * 1024, BOUNDARY_ASK = 6 };
 
 struct buffer {
     uint32_t session_no;      /* from the key; 0: there is none */
@@ -35,6 +39,10 @@ struct buffer {
     int64_t start_ms, end_ms; /* least and greatest event time */
     int64_t last_ms;          /* event time of the last turn */
     int64_t arrival_ms;       /* server time of its last arrival: idle closing counts from here */
+    uint32_t fresh;           /* turns since a model was asked last */
+    uint8_t ask_failures;     /* of the question, in a row */
+    int64_t ask_ms;           /* a model is asked from then on; 0: not yet */
+    int64_t ask_failing_ms;   /* time of the first failure; 0: none */
     struct str state;         /* the boundary algorithm's; at most BUFFER_STATE_MAX bytes */
 };
 

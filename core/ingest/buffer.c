@@ -1,7 +1,7 @@
 #include "core/base/limits.h"
 #include "core/ingest/boundary.h"
 
-enum { BUFFER_FORMAT = 1, BUFFER_FIXED = 1 + 6 * 4 + 4 * 8 };
+enum { BUFFER_FORMAT = 2, BUFFER_FIXED = 1 + 6 * 4 + 4 * 8 + 4 + 1 + 2 * 8 };
 
 uint32_t buffer_tokens(struct str text)
 {
@@ -37,6 +37,10 @@ void buffer_encode(const struct buffer *buffer, struct buf *out)
     buf_u64(out, (uint64_t)buffer->end_ms);
     buf_u64(out, (uint64_t)buffer->last_ms);
     buf_u64(out, (uint64_t)buffer->arrival_ms);
+    buf_u32(out, buffer->fresh);
+    buf_u8(out, buffer->ask_failures);
+    buf_u64(out, (uint64_t)buffer->ask_ms);
+    buf_u64(out, (uint64_t)buffer->ask_failing_ms);
     buf_lstr(out, buffer->state);
 }
 
@@ -64,6 +68,10 @@ enum err_code buffer_decode(struct str value, uint32_t session_no, struct buffer
     buffer->end_ms = (int64_t)unpack_u64(&u);
     buffer->last_ms = (int64_t)unpack_u64(&u);
     buffer->arrival_ms = (int64_t)unpack_u64(&u);
+    buffer->fresh = unpack_u32(&u);
+    buffer->ask_failures = unpack_u8(&u);
+    buffer->ask_ms = (int64_t)unpack_u64(&u);
+    buffer->ask_failing_ms = (int64_t)unpack_u64(&u);
     buffer->state = unpack_lstr(&u);
     if (!unpack_done(&u) || format != BUFFER_FORMAT || !is_sound(buffer))
         return err_set(err, ERR_INTERNAL, "buffer of session %u is damaged", session_no);

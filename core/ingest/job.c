@@ -4,11 +4,12 @@
 #include "core/log_row.h"
 #include "core/text/utf8.h"
 
-enum { JOB_FORMAT = 1, JOB_FLAG_DEGRADED = 1, JOB_FLAG_ALL = 2, JOB_ROW_MAX = 4096 };
+enum { JOB_FORMAT = 2, JOB_FLAG_DEGRADED = 1, JOB_FLAG_ALL = 2, JOB_ROW_MAX = 4096 };
 
 const char *job_kind_slug(uint8_t kind)
 {
-    static const char *const slugs[JOB_KINDS] = {[JOB_TURNS] = "turns", [JOB_FLUSH] = "flush"};
+    static const char *const slugs[JOB_KINDS] = {
+        [JOB_TURNS] = "turns", [JOB_FLUSH] = "flush", [JOB_EPISODE] = "episode"};
     ASSERT(kind < JOB_KINDS);
     return slugs[kind];
 }
@@ -22,9 +23,19 @@ const char *job_state_slug(uint8_t state)
     return slugs[state];
 }
 
+const char *job_stage_slug(uint8_t stage)
+{
+    static const char *const slugs[JOB_STAGES] = {[JOB_STAGE_NONE] = "none",
+                                                  [JOB_STAGE_DESCRIBE] = "describe",
+                                                  [JOB_STAGE_TOPIC] = "topic",
+                                                  [JOB_STAGE_FACTS] = "facts"};
+    ASSERT(stage < JOB_STAGES);
+    return slugs[stage];
+}
+
 void job_encode(const struct job *job, struct buf *out)
 {
-    ASSERT(job->kind < JOB_KINDS && job->state <= JOB_CANCELLED);
+    ASSERT(job->kind < JOB_KINDS && job->state <= JOB_CANCELLED && job->stage < JOB_STAGES);
     buf_u8(out, JOB_FORMAT);
     buf_u8(out, job->kind);
     buf_u8(out, job->state);
@@ -34,6 +45,14 @@ void job_encode(const struct job *job, struct buf *out)
     buf_u32(out, job->closed);
     buf_u64(out, (uint64_t)job->created_ms);
     buf_u64(out, (uint64_t)job->updated_ms);
+    buf_u8(out, job->stage);
+    buf_u32(out, job->episode);
+    buf_u32(out, job->attempts);
+    buf_u64(out, (uint64_t)job->failing_ms);
+    buf_u64(out, (uint64_t)job->due_ms);
+    buf_u32(out, job->calls);
+    buf_u64(out, job->tokens_in);
+    buf_u64(out, job->tokens_out);
     buf_lstr(out, job->session);
     buf_lstr(out, job->error);
 }
@@ -51,10 +70,18 @@ enum err_code job_decode(struct str value, uint64_t seq, struct job *job, struct
     job->closed = unpack_u32(&u);
     job->created_ms = (int64_t)unpack_u64(&u);
     job->updated_ms = (int64_t)unpack_u64(&u);
+    job->stage = unpack_u8(&u);
+    job->episode = unpack_u32(&u);
+    job->attempts = unpack_u32(&u);
+    job->failing_ms = (int64_t)unpack_u64(&u);
+    job->due_ms = (int64_t)unpack_u64(&u);
+    job->calls = unpack_u32(&u);
+    job->tokens_in = unpack_u64(&u);
+    job->tokens_out = unpack_u64(&u);
     job->session = unpack_lstr(&u);
     job->error = unpack_lstr(&u);
     if (!unpack_done(&u) || format != JOB_FORMAT || job->kind >= JOB_KINDS ||
-        job->state > JOB_CANCELLED)
+        job->state > JOB_CANCELLED || job->stage >= JOB_STAGES)
         return err_set(err, ERR_INTERNAL, "the record of job_%llu is damaged",
                        (unsigned long long)seq);
     return ERR_OK;

@@ -58,6 +58,8 @@ void lanes_scan(struct lanes *lanes);
  * after a failure; UINT64_MAX: none. Stage steps move it too: look at it at least once a second. */
 uint64_t lanes_next_due_ms(struct lanes *lanes);
 void lanes_note_due(struct lanes *lanes, uint64_t due_ms);
+/* A step of others that works for the space could not go on: it rests, or all of them pause. */
+void lanes_work_failed(struct lanes *lanes, uint64_t space, const struct err *err);
 
 /* For the runtime. STEP_LANE: leaves the lane that the step holds, if any, and queues for that of
  * lane_space; once granted, lane_held is set and the step is submitted. */

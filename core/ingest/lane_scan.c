@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/ingest/lane_int.h"
+#include "core/ingest/work.h"
 
 enum { DUE_KEY = 16 };
 
@@ -12,10 +13,21 @@ struct scan {
     bool full; /* no place left */
 };
 
+/* A row with a time may be of work that is running: its end looks at the space again. Turns and
+ * flushes have no time, and are always begun. */
+static bool is_at_work(const struct scan *scan, const struct store_item *item)
+{
+    struct works *works = scan->lanes->services->works;
+    return works != NULL && be64_get(item->key.at) != 0 &&
+           works_has(works, be64_get(item->key.at + 8));
+}
+
 static enum lane_start start(struct scan *scan, const struct store_item *item)
 {
     struct lanes *lanes = scan->lanes;
     struct lane_ready ready = {0};
+    if (is_at_work(scan, item))
+        return LANE_BUSY;
     lanes__lock(lanes);
     enum lane_start result = lanes__start(lanes, be64_get(item->key.at + 8), &ready);
     if (result == LANE_FULL)

@@ -4,6 +4,7 @@
 #include "core/base/fault.h"
 #include "core/base/limits.h"
 #include "core/ingest/lane_int.h"
+#include "core/ingest/work.h"
 
 static enum step_verdict committed(struct step *step);
 
@@ -23,14 +24,14 @@ static enum err_code at_fault_point(enum fault_id id, struct err *err)
 
 /* --- after a failure --- */
 
-static void log_failure(const struct stage *stage, const char *event, const struct err *err)
+static void log_failure(const struct lanes *lanes, uint64_t space, const char *event,
+                        const struct err *err)
 {
-    const struct log *log = stage->lanes->services->log;
+    const struct log *log = lanes->services->log;
     if (log == NULL)
         return;
-    LOG(log, LOG_WARN, event, F_INT("space", stage->step.lane_space),
-        F_CSTR("code", err_slug(err->code)), F_CSTR("message", err->message),
-        F_CSTR("file", err->file), F_INT("line", err->line));
+    LOG(log, LOG_WARN, event, F_INT("space", space), F_CSTR("code", err_slug(err->code)),
+        F_CSTR("message", err->message), F_CSTR("file", err->file), F_INT("line", err->line));
 }
 
 /* What is wrong with the store is wrong for every space. */
@@ -39,25 +40,31 @@ static bool is_of_store(enum err_code code)
     return code == ERR_STORAGE_FULL || code == ERR_UNAVAILABLE;
 }
 
-static void pause_all(struct stage *stage, const struct err *err)
+static void pause_all(struct lanes *lanes, uint64_t space, const struct err *err)
 {
-    struct lanes *lanes = stage->lanes;
     lanes__lock(lanes);
     bool is_news = !lanes->stopping && !lanes__is_paused(lanes);
     lanes__pause(lanes);
     lanes__unlock(lanes, NULL);
     if (is_news)
-        log_failure(stage, "stages_paused", err);
+        log_failure(lanes, space, "stages_paused", err);
 }
 
-static void rest_space(struct stage *stage, const char *event, const struct err *err)
+static void rest_space(struct lanes *lanes, uint64_t space, const struct err *err)
 {
-    struct lanes *lanes = stage->lanes;
     lanes__lock(lanes);
-    bool stalled = lanes__rest(lanes, stage->step.lane_space);
+    bool stalled = lanes__rest(lanes, space);
     lanes__unlock(lanes, NULL);
     metrics_add(lanes->services->metrics, METRIC_STAGE_FAILURES, 1);
-    log_failure(stage, stalled ? "stage_stalled" : event, err);
+    log_failure(lanes, space, stalled ? "stage_stalled" : "stage_failed", err);
+}
+
+void lanes_work_failed(struct lanes *lanes, uint64_t space, const struct err *err)
+{
+    if (is_of_store(err->code))
+        pause_all(lanes, space, err);
+    else
+        rest_space(lanes, space, err);
 }
 
 static void end_rest(struct stage *stage)
@@ -72,10 +79,8 @@ static enum step_verdict failed(struct stage *stage, const struct err *err)
     drop_unit(stage);
     if (err->code == ERR_NOT_FOUND) /* the space was dropped meanwhile */
         end_rest(stage);
-    else if (is_of_store(err->code))
-        pause_all(stage, err);
     else
-        rest_space(stage, "stage_failed", err);
+        lanes_work_failed(stage->lanes, stage->step.lane_space, err);
     return STEP_DONE;
 }
 
@@ -90,6 +95,21 @@ static enum err_code check_nothing(struct stage *stage, struct store_txn *txn, s
     if (rc != ERR_OK || due == 0 || due - 1 > lanes__now_ms(stage->lanes))
         return rc;
     return err_set(err, ERR_INTERNAL, "there is no work though some is due");
+}
+
+/* Starts what waits for a model; then a space that has nothing else to do is no riddle. */
+static enum err_code dispatch(struct stage *stage, struct store_txn *txn, struct err *err)
+{
+    struct works *works = stage->lanes->services->works;
+    uint64_t space = stage->step.lane_space;
+    unsigned started = 0;
+    enum err_code rc = ERR_OK;
+    if (works != NULL)
+        rc = works_dispatch(works, txn, space, &started, err);
+    if (rc != ERR_OK || stage->unit.batch != NULL || started != 0 ||
+        (works != NULL && works_has(works, space)))
+        return rc;
+    return check_nothing(stage, txn, err);
 }
 
 static enum err_code build(struct stage *stage, struct err *err)
@@ -107,8 +127,8 @@ static enum err_code build(struct stage *stage, struct err *err)
         return rc;
     rc =
         stage->lanes->build(txn, stage->step.lane_space, services, stage->arena, &stage->unit, err);
-    if (rc == ERR_OK && stage->unit.batch == NULL)
-        rc = check_nothing(stage, txn, err);
+    if (rc == ERR_OK)
+        rc = dispatch(stage, txn, err);
     store_end(txn);
     if (rc != ERR_OK || stage->unit.batch == NULL)
         return rc;

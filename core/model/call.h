@@ -144,5 +144,8 @@ struct model_call {
 /* Zeroes everything but what the caller sets afterwards. */
 void model_call_init(struct model_call *call, enum model_purpose purpose, struct arena *arena);
 enum model_next model_call_advance(struct models *models, struct model_call *call);
+/* For whoever can't carry the exchange out for want of memory: the call ends with ERR_EXHAUSTED at
+ * its next advance. */
+void model_call_give_up(struct model_call *call);
 
 #endif

@@ -98,6 +98,9 @@ struct models;
  * header with a line break. */
 enum err_code models_new(const struct models_options *options, struct models **out,
                          struct err *err) MUST_USE;
+/* The daemon stops: every call, present and future, ends at its next advance with
+ * MODEL_FAILURE_STOPPED. The transport ends the exchanges that are under way. */
+void models_stop(struct models *models);
 void models_free(struct models *models); /* no call may be alive; NULL is fine */
 
 bool models_has(const struct models *models, enum model_purpose purpose);

@@ -1,0 +1,258 @@
+#include "core/ingest/work.h"
+
+#include <stdlib.h>
+
+#include "core/base/hash.h"
+#include "core/ingest/boundary.h"
+#include "core/ingest/work_int.h"
+
+struct works *works_new(lanes_submit_fn *submit, void *arg)
+{
+    struct works *works = calloc(1, sizeof *works);
+    if (works == NULL)
+        return NULL;
+    if (pthread_mutex_init(&works->lock, NULL) != 0) {
+        free(works);
+        return NULL;
+    }
+    works->submit = submit;
+    works->arg = arg;
+    for (size_t i = WORKS_MAX; i-- > 0;) {
+        works->work[i].next_free = works->free;
+        works->free = &works->work[i];
+    }
+    return works;
+}
+
+void works_bind(struct works *works, const struct services *services)
+{
+    works->services = services;
+}
+
+void works_free(struct works *works)
+{
+    if (works == NULL)
+        return;
+    ASSERT(works_busy(works) == 0);
+    (void)pthread_mutex_destroy(&works->lock);
+    free(works);
+}
+
+static void lock(struct works *works)
+{
+    int rc = pthread_mutex_lock(&works->lock);
+    ASSERT(rc == 0);
+}
+
+static void unlock(struct works *works)
+{
+    int rc = pthread_mutex_unlock(&works->lock);
+    ASSERT(rc == 0);
+}
+
+enum err_code work__memory(struct err *err)
+{
+    return err_set(err, ERR_EXHAUSTED, "out of memory for work with a model");
+}
+
+/* --- the table; lock held --- */
+
+static bool is_live(const struct work *work)
+{
+    return work->works != NULL;
+}
+
+static struct work *find(struct works *works, uint64_t space, enum work_kind kind, uint64_t id)
+{
+    for (size_t i = 0; i < WORKS_MAX; i++) {
+        struct work *work = &works->work[i];
+        if (is_live(work) && work->space == space && work->kind == kind && work->id == id)
+            return work;
+    }
+    return NULL;
+}
+
+static unsigned count(const struct works *works, uint64_t space)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < WORKS_MAX; i++)
+        n += is_live(&works->work[i]) && works->work[i].space == space;
+    return n;
+}
+
+/* NULL: it runs already, there is no place, or the daemon stops. */
+static struct work *take(struct works *works, uint64_t space, enum work_kind kind, uint64_t id)
+{
+    if (works->stopping || find(works, space, kind, id) != NULL) /* W1 */
+        return NULL;
+    if (works->free == NULL || count(works, space) >= WORKS_PER_SPACE) {
+        works->overflow |= works->free == NULL;
+        return NULL;
+    }
+    struct work *work = works->free;
+    works->free = work->next_free;
+    works->busy++;
+    *work = (struct work){.works = works, .kind = kind, .space = space, .id = id};
+    work->random = hash64((struct str){(const char *)&work->id, sizeof work->id}) ^ space;
+    work->step.run = work__run;
+    work->step.finish = work__finish;
+    work->step.pool = STEP_STAGES;
+    return work;
+}
+
+/* --- dispatch --- */
+
+struct dispatch {
+    struct works *works;
+    uint64_t space;
+    uint64_t now_ms;
+    unsigned started;
+};
+
+static void start(struct dispatch *d, enum work_kind kind, uint64_t id)
+{
+    lock(d->works);
+    struct work *work = take(d->works, d->space, kind, id);
+    unlock(d->works);
+    if (work == NULL)
+        return;
+    d->started++;
+    d->works->submit(&work->step, d->works->arg);
+}
+
+static enum err_code start_episodes(struct dispatch *d, struct store_cursor *cursor,
+                                    struct err *err)
+{
+    struct store_item item;
+    bool topics_wait = false;
+    enum err_code rc = store_cursor_seek(cursor, STR(""), &item, err);
+    while (rc == ERR_OK && item.key.at != NULL) {
+        struct work_row row;
+        rc = work__decode(item.key, item.value, &row, err);
+        if (rc != ERR_OK)
+            return rc;
+        bool waits = row.stage == JOB_STAGE_TOPIC && topics_wait;
+        topics_wait |= row.stage <= JOB_STAGE_TOPIC;
+        if (!waits && row.due_ms <= d->now_ms)
+            start(d, WORK_EPISODE, row.seq);
+        rc = store_cursor_next(cursor, &item, err);
+    }
+    return rc;
+}
+
+static enum err_code start_boundaries(struct dispatch *d, struct store_cursor *cursor,
+                                      struct err *err)
+{
+    struct store_item item;
+    enum err_code rc = store_cursor_seek(cursor, STR(""), &item, err);
+    while (rc == ERR_OK && item.key.at != NULL) {
+        struct buffer buffer;
+        if (item.key.len != 4)
+            return err_set(err, ERR_INTERNAL, "a buffer has a wrong key");
+        rc = buffer_decode(item.value, be32_get(item.key.at), &buffer, err);
+        if (rc != ERR_OK)
+            return rc;
+        if (buffer.ask_ms != 0 && (uint64_t)buffer.ask_ms <= d->now_ms)
+            start(d, WORK_BOUNDARY, buffer.session_no);
+        rc = store_cursor_next(cursor, &item, err);
+    }
+    return rc;
+}
+
+static enum err_code each(struct store_txn *txn, struct dispatch *d, enum store_kind kind,
+                          enum err_code (*walk)(struct dispatch *, struct store_cursor *,
+                                                struct err *),
+                          struct err *err)
+{
+    struct store_cursor *cursor = NULL;
+    enum err_code rc = store_cursor_open(txn, d->space, kind, &cursor, err);
+    if (rc == ERR_OK)
+        rc = walk(d, cursor, err);
+    store_cursor_close(cursor);
+    return rc;
+}
+
+enum err_code works_dispatch(struct works *works, struct store_txn *txn, uint64_t space,
+                             unsigned *started, struct err *err)
+{
+    struct dispatch d = {.works = works,
+                         .space = space,
+                         .now_ms = (uint64_t)clock_now_ms(works->services->clock)};
+    struct space_stat stat;
+    *started = 0;
+    enum err_code rc = store_stat(txn, space, &stat, err);
+    uint64_t due = stat.v[STAT_WORK_DUE];
+    if (rc != ERR_OK || due == 0 || due > d.now_ms)
+        return rc;
+    rc = each(txn, &d, KIND_WORK, start_episodes, err);
+    if (rc == ERR_OK)
+        rc = each(txn, &d, KIND_BUFFER, start_boundaries, err);
+    *started = d.started;
+    return rc;
+}
+
+/* --- ends --- */
+
+void work__finish(struct step *step)
+{
+    struct work *work = (struct work *)(void *)step;
+    struct works *works = work->works;
+    uint64_t space = work->space;
+    arena_free(work->arena);
+    arena_free(work->batch_arena);
+    lock(works);
+    bool again = works->overflow && !works->stopping;
+    works->overflow = false;
+    *work = (struct work){.next_free = works->free};
+    works->free = work;
+    works->busy--;
+    unlock(works);
+    /* What became runnable by this step's batches was dispatched or found it still running. */
+    lanes_due(works->services->lanes, space);
+    if (again)
+        lanes_scan(works->services->lanes);
+}
+
+bool works_has(struct works *works, uint64_t space)
+{
+    lock(works);
+    bool has = count(works, space) != 0;
+    unlock(works);
+    return has;
+}
+
+void works_cancel(struct works *works, uint64_t space, uint64_t seq)
+{
+    lock(works);
+    struct work *work = find(works, space, WORK_EPISODE, seq);
+    if (work != NULL)
+        atomic_store_explicit(&work->cancelled, true, memory_order_relaxed);
+    unlock(works);
+}
+
+void works_stop(struct works *works)
+{
+    lock(works);
+    works->stopping = true;
+    unlock(works);
+}
+
+unsigned works_busy(struct works *works)
+{
+    lock(works);
+    unsigned busy = works->busy;
+    unlock(works);
+    return busy;
+}
+
+void works_check(struct works *works)
+{
+    unsigned live = 0, idle = 0;
+    lock(works);
+    for (size_t i = 0; i < WORKS_MAX; i++)
+        live += is_live(&works->work[i]);
+    for (const struct work *work = works->free; work != NULL; work = work->next_free)
+        idle++;
+    ASSERT(live == works->busy && live + idle == WORKS_MAX); /* W1, W3 */
+    unlock(works);
+}

@@ -1,0 +1,89 @@
+/* What the files of work share.
+ *
+ *   work.c            the table of steps that run; dispatch
+ *   work_rows.c       WORK rows
+ *   work_run.c        the step: prepare -> call -> lane -> apply -> commit -> again or end
+ *   work_episode.c    describe, topic, facts of a draft
+ *   work_boundary.c   where the episodes of a buffer end */
+#ifndef HM_CORE_INGEST_WORK_INT_H
+#define HM_CORE_INGEST_WORK_INT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/ingest/work.h"
+#include "core/model/call.h"
+
+enum work_kind { WORK_EPISODE, WORK_BOUNDARY, WORK_KINDS };
+
+enum work_next {
+    WORK_END,
+    WORK_CALL,    /* work->call is set up */
+    WORK_APPLY,   /* in the lane, with a fresh snapshot */
+    WORK_PREPARE, /* the next stage */
+};
+
+struct work {
+    struct step step; /* first: the runtime hands out this pointer */
+    struct works *works;
+    enum work_kind kind;
+    uint64_t space;
+    uint64_t id;         /* seq of the job; ordinal of the session */
+    struct arena *arena; /* of the question and its answer; made anew for each stage */
+    struct arena *batch_arena;
+    void *own; /* the kind's, in `arena` */
+    struct model_call call;
+    bool asked;         /* `call` has an answer or a failure */
+    enum work_next next; /* after the commit */
+    unsigned conflicts;
+    atomic_bool cancelled; /* relaxed: set by works_cancel(), seen before the next apply */
+    uint64_t random; /* of the back-off */
+    struct work *next_free;
+};
+
+/* What a kind does; both get a snapshot that ends when they return, so what the call or a later
+ * function reads is copied. ERR_NOT_FOUND: the space is gone; others rest the space. */
+struct work_ops {
+    /* Sets `call` up (WORK_CALL), or finds that nothing is to be asked (WORK_APPLY, WORK_END). */
+    enum err_code (*prepare)(struct work *work, struct store_txn *txn, enum work_next *next,
+                             struct err *err);
+    /* In the lane. NULL in *batch: nothing changes. *next: what follows the commit. */
+    enum err_code (*apply)(struct work *work, struct store_txn *txn, struct batch **batch,
+                           enum work_next *next, struct err *err);
+};
+extern const struct work_ops work__episode, work__boundary;
+
+struct works {
+    pthread_mutex_t lock;
+    lanes_submit_fn *submit;
+    void *arg;
+    const struct services *services;
+    struct work work[WORKS_MAX];
+    struct work *free;
+    unsigned busy;
+    bool overflow; /* something due was not started for want of a place */
+    bool stopping;
+};
+
+/* work_run.c: first function and finish of the step. */
+enum step_verdict work__run(struct step *step);
+/* work.c */
+void work__finish(struct step *step);
+
+/* When a failed stage is tried again, and whether it is given up. */
+struct work_failure {
+    int64_t due_ms;
+    bool given_up;
+};
+/* `attempts`: failures in a row, this one counted; `failing_ms`: time of the first of them. */
+struct work_failure work__failure(struct work *work, uint32_t attempts, int64_t failing_ms,
+                                  int64_t now_ms);
+int64_t work__now_ms(const struct work *work);
+
+/* work_rows.c */
+enum err_code work__decode(struct str key, struct str value, struct work_row *row,
+                           struct err *err) MUST_USE;
+
+enum err_code work__memory(struct err *err);
+
+#endif

@@ -1,0 +1,101 @@
+#include "core/ingest/work_int.h"
+
+enum { ROW_KEY = 8, ROW_BYTES = 17 };
+
+void work_put(struct batch *batch, const struct work_row *row)
+{
+    char key[ROW_KEY], value[ROW_BYTES];
+    ASSERT(row->stage != JOB_STAGE_NONE && row->stage < JOB_STAGES);
+    be64_set(key, row->seq);
+    le64_set(value, row->due_ms);
+    le64_set(value + 8, row->first_seq);
+    value[16] = (char)row->stage;
+    (void)batch_put(batch, KIND_WORK, (struct str){key, sizeof key},
+                    (struct str){value, sizeof value}, 0);
+}
+
+void work_del(struct batch *batch, uint64_t seq)
+{
+    char key[ROW_KEY];
+    be64_set(key, seq);
+    (void)batch_del(batch, KIND_WORK, (struct str){key, sizeof key}, 0);
+}
+
+enum err_code work__decode(struct str key, struct str value, struct work_row *row, struct err *err)
+{
+    if (key.len != ROW_KEY || value.len != ROW_BYTES)
+        return err_set(err, ERR_INTERNAL, "a work row is damaged");
+    *row = (struct work_row){.seq = be64_get(key.at),
+                             .due_ms = le64_get(value.at),
+                             .first_seq = le64_get(value.at + 8),
+                             .stage = (uint8_t)value.at[16]};
+    if (row->stage == JOB_STAGE_NONE || row->stage >= JOB_STAGES)
+        return err_set(err, ERR_INTERNAL, "a work row is damaged");
+    return ERR_OK;
+}
+
+enum err_code work_get(struct store_txn *txn, uint64_t space, uint64_t seq, struct work_row *row,
+                       struct err *err)
+{
+    char key[ROW_KEY];
+    struct str value;
+    *row = (struct work_row){0};
+    be64_set(key, seq);
+    enum err_code rc =
+        store_get(txn, space, KIND_WORK, (struct str){key, sizeof key}, &value, err);
+    if (rc != ERR_OK || value.at == NULL)
+        return rc;
+    return work__decode((struct str){key, sizeof key}, value, row, err);
+}
+
+/* --- outlook --- */
+
+/* Rows in the order of their jobs; a topic is assigned only behind everything older. */
+static void look_at(struct work_outlook *out, const struct work_row *row, bool *topics_wait)
+{
+    bool waits = row->stage == JOB_STAGE_TOPIC && *topics_wait;
+    uint64_t due = row->due_ms == 0 ? 1 : row->due_ms;
+    if (row->stage <= JOB_STAGE_TOPIC)
+        *topics_wait = true;
+    if (!waits && due < out->due_ms)
+        out->due_ms = due;
+    if (row->first_seq < out->first_seq)
+        out->first_seq = row->first_seq;
+}
+
+static enum err_code walk(struct store_cursor *cursor, const struct work_row *instead,
+                          struct work_outlook *out, struct err *err)
+{
+    struct store_item item;
+    bool topics_wait = false, placed = instead == NULL;
+    enum err_code rc = store_cursor_seek(cursor, STR(""), &item, err);
+    while (rc == ERR_OK && item.key.at != NULL) {
+        struct work_row row;
+        rc = work__decode(item.key, item.value, &row, err);
+        if (rc != ERR_OK)
+            return rc;
+        if (!placed && instead->seq <= row.seq) {
+            placed = true;
+            if (instead->stage != JOB_STAGE_NONE)
+                look_at(out, instead, &topics_wait);
+        }
+        if (instead == NULL || instead->seq != row.seq)
+            look_at(out, &row, &topics_wait);
+        rc = store_cursor_next(cursor, &item, err);
+    }
+    if (rc == ERR_OK && !placed && instead->stage != JOB_STAGE_NONE)
+        look_at(out, instead, &topics_wait);
+    return rc;
+}
+
+enum err_code work_outlook(struct store_txn *txn, uint64_t space, const struct work_row *instead,
+                           struct work_outlook *out, struct err *err)
+{
+    struct store_cursor *cursor = NULL;
+    *out = (struct work_outlook){.due_ms = UINT64_MAX, .first_seq = UINT64_MAX};
+    enum err_code rc = store_cursor_open(txn, space, KIND_WORK, &cursor, err);
+    if (rc == ERR_OK)
+        rc = walk(cursor, instead, out, err);
+    store_cursor_close(cursor);
+    return rc;
+}
