@@ -130,6 +130,26 @@ void batch_min(struct batch *batch, enum stat_id counter, uint64_t value)
     count(batch, OP_MIN, counter, (int64_t)value);
 }
 
+bool batch_op_count(const struct batch_op *op, struct space_stat *stat)
+{
+    ASSERT(op->counter < STAT_COUNT);
+    uint64_t v = (uint64_t)op->delta;
+    uint64_t *counter = &stat->v[op->counter];
+    switch (op->type) {
+    case OP_SET: *counter = v; return true;
+    case OP_MIN:
+        if (v != 0 && (*counter == 0 || v < *counter))
+            *counter = v;
+        return true;
+    default:
+        ASSERT(op->type == OP_ADD);
+        if (op->delta < 0 && 0 - v > *counter)
+            return false;
+        *counter += v;
+        return true;
+    }
+}
+
 void batch_need_absent(struct batch *batch, enum store_kind kind, struct str key)
 {
     struct batch_need need = {.type = NEED_ABSENT, .kind = (uint8_t)kind, .key = own(batch, key)};
@@ -214,6 +234,30 @@ static void check_fix(const struct batch *batch, const struct batch_fix *fix)
         ASSERT(fix->offset + width <= op->value.len); /* I1 */
     else
         ASSERT(op->type == OP_ROWS && fix->slot != SLOT_SEQ);
+}
+
+struct batch_mark batch_mark(const struct batch *batch)
+{
+    return (struct batch_mark){.ops = batch->ops.n,
+                               .needs = batch->needs.n,
+                               .slots = batch->slots.n,
+                               .fixes = batch->fixes.n,
+                               .logs = batch->logs.n,
+                               .bytes = batch->bytes,
+                               .processed = batch->processed};
+}
+
+void batch_rewind(struct batch *batch, const struct batch_mark *mark)
+{
+    ASSERT(mark->ops <= batch->ops.n && mark->fixes <= batch->fixes.n);
+    batch->ops.n = mark->ops;
+    batch->needs.n = mark->needs;
+    batch->slots.n = mark->slots;
+    batch->fixes.n = mark->fixes;
+    batch->logs.n = mark->logs;
+    batch->bytes = mark->bytes;
+    batch->processed = mark->processed;
+    batch->failed = false;
 }
 
 void batch_check(const struct batch *batch)

@@ -198,6 +198,19 @@ void batch_log(struct batch *batch, enum batch_change change, enum store_kind ki
 /* A row that goes at `at_ms`: an EXPIRY row and the counter. */
 void batch_expire(struct batch *batch, uint64_t at_ms, enum store_kind kind, struct str key);
 
+/* What the operation makes of its counter; false, and nothing changed, when that would fall below
+ * 0. Only for OP_ADD, OP_SET and OP_MIN. */
+bool batch_op_count(const struct batch_op *op, struct space_stat *stat) MUST_USE;
+
+/* A place in a batch to come back to: what was added behind it goes, also a failure. */
+struct batch_mark {
+    uint32_t ops, needs, slots, fixes, logs;
+    size_t bytes;
+    uint64_t processed;
+};
+struct batch_mark batch_mark(const struct batch *batch);
+void batch_rewind(struct batch *batch, const struct batch_mark *mark);
+
 void batch_check(const struct batch *batch);
 
 #endif

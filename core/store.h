@@ -173,6 +173,16 @@ enum err_code store_cursor_next(struct store_cursor *cursor, struct store_item *
 enum err_code store_cursor_prev(struct store_cursor *cursor, struct store_item *item,
                                 struct err *err) MUST_USE;
 
+/* Lays the batch's operations from number `from` on over the snapshot: until store_end() everything
+ * that is read of the batch's space is as if they had been applied by a batch `seq`. So who makes
+ * several decisions for one batch sees in each what the ones before decided. Records are not
+ * stamped, LOG and HISTORY rows and what the writer derives of counters are left out. The batch has
+ * no slots, the only fixes are those of its seq in keys; its bytes must last and lie in the arena
+ * that all batches of this transaction share. No cursor may be open. After an error the transaction
+ * is of no use. */
+enum err_code store_lay(struct store_txn *txn, const struct batch *batch, uint32_t from,
+                        uint64_t seq, struct err *err) MUST_USE;
+
 /* --- writing --- */
 
 /* The writer's three queues, served in this order; housekeeping at least 1 in 16 (DESIGN 3). */

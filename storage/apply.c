@@ -162,23 +162,6 @@ static int plan_slot(struct apply *a, struct batch_slot *slot)
     return 0;
 }
 
-static bool count(uint64_t *counter, const struct batch_op *op)
-{
-    uint64_t v = (uint64_t)op->delta;
-    switch (op->type) {
-    case OP_SET: *counter = v; return true;
-    case OP_MIN:
-        if (v != 0 && (*counter == 0 || v < *counter))
-            *counter = v;
-        return true;
-    default:
-        if (op->delta < 0 && 0 - v > *counter)
-            return false;
-        *counter += v;
-        return true;
-    }
-}
-
 static bool is_counter(const struct batch_op *op)
 {
     return op->type == OP_ADD || op->type == OP_SET || op->type == OP_MIN;
@@ -190,8 +173,7 @@ static int plan_counters(struct apply *a)
         const struct batch_op *op = &a->batch->ops.at[i];
         if (!is_counter(op))
             continue;
-        ASSERT(op->counter < STAT_COUNT);
-        if (!count(&a->stat.v[op->counter], op))
+        if (!batch_op_count(op, &a->stat))
             return refuse(a, ERR_INTERNAL, "counter %u would fall below 0", op->counter);
     }
     return 0;

@@ -80,11 +80,38 @@ static void full_key(const struct store_cursor *cursor, struct str rest, struct 
     key_set(key, be64_get(cursor->prefix), (unsigned char)cursor->prefix[8], rest);
 }
 
+/* --- with something laid over the snapshot (over.c) --- */
+
+static bool is_over(const struct store_cursor *cursor)
+{
+    return cursor->txn->over != NULL && over__is_of(cursor->txn->over, be64_get(cursor->prefix));
+}
+
+static enum err_code forward(struct store_cursor *cursor, const struct key *from, bool behind,
+                             struct store_item *item, struct err *err)
+{
+    enum err_code rc = over__forward(cursor, from, behind, item, err);
+    cursor->place = item->key.at != NULL ? PLACE_AT : PLACE_AFTER;
+    return rc;
+}
+
+static enum err_code backward(struct store_cursor *cursor, const struct key *from,
+                              struct store_item *item, struct err *err)
+{
+    enum err_code rc = over__backward(cursor, from, item, err);
+    cursor->place = item->key.at != NULL ? PLACE_AT : PLACE_BEFORE;
+    return rc;
+}
+
+/* --- moves --- */
+
 enum err_code store_cursor_seek(struct store_cursor *cursor, struct str rest,
                                 struct store_item *item, struct err *err)
 {
     struct key at;
     full_key(cursor, rest, &at);
+    if (is_over(cursor))
+        return forward(cursor, &at, false, item, err);
     struct answer answer = move(cursor, key_val(&at), MDB_SET_RANGE);
     return settle(cursor, &answer, PLACE_AFTER, item, err);
 }
@@ -96,6 +123,8 @@ enum err_code store_cursor_seek_before(struct store_cursor *cursor, struct str r
     full_key(cursor, rest, &at);
     if (rest.at == NULL)
         at.at[8]++; /* the end of this kind's range: no kind has the greatest byte */
+    if (is_over(cursor))
+        return backward(cursor, &at, item, err);
     struct answer answer = move(cursor, key_val(&at), MDB_SET_RANGE);
     if (answer.rc == 0)
         answer = move(cursor, key_val(&at), MDB_PREV);
@@ -110,6 +139,8 @@ enum err_code store_cursor_next(struct store_cursor *cursor, struct store_item *
     if (cursor->place == PLACE_UNSET || cursor->place == PLACE_BEFORE)
         return store_cursor_seek(cursor, STR(""), item, err);
     struct answer answer = {.rc = MDB_NOTFOUND};
+    if (cursor->place == PLACE_AT && is_over(cursor))
+        return forward(cursor, &cursor->current, true, item, err);
     if (cursor->place == PLACE_AT)
         answer = move(cursor, (MDB_val){0, NULL}, MDB_NEXT);
     return settle(cursor, &answer, PLACE_AFTER, item, err);
@@ -121,6 +152,8 @@ enum err_code store_cursor_prev(struct store_cursor *cursor, struct store_item *
     if (cursor->place == PLACE_UNSET || cursor->place == PLACE_AFTER)
         return store_cursor_seek_before(cursor, STR_NONE, item, err);
     struct answer answer = {.rc = MDB_NOTFOUND};
+    if (cursor->place == PLACE_AT && is_over(cursor))
+        return backward(cursor, &cursor->current, item, err);
     if (cursor->place == PLACE_AT)
         answer = move(cursor, (MDB_val){0, NULL}, MDB_PREV);
     return settle(cursor, &answer, PLACE_BEFORE, item, err);

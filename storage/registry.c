@@ -80,6 +80,8 @@ enum err_code store_stat(struct store_txn *txn, uint64_t space, struct space_sta
 {
     struct key at;
     MDB_val value;
+    if (txn->over != NULL && over__stat(txn->over, space, stat))
+        return ERR_OK;
     key_set(&at, space, KIND_STAT, STR(""));
     MDB_val key = key_val(&at);
     int rc = mdb_get(txn->mdb, txn->store->dbi, &key, &value);

@@ -33,7 +33,8 @@ struct store_cursor {
     MDB_cursor *mdb;
     struct store_cursor *next; /* in the transaction's list of spare ones */
     char prefix[KEY_PREFIX];
-    uint8_t place; /* enum cursor_place */
+    uint8_t place;      /* enum cursor_place */
+    struct key current; /* where it stands; only while something is laid over the snapshot */
 };
 
 struct store_txn {
@@ -43,6 +44,7 @@ struct store_txn {
     struct store_txn *next;     /* in the pool */
     struct store_cursor *spare; /* renewed instead of allocated */
     unsigned cursors_open;
+    struct over *over; /* NULL: nothing is laid over the snapshot */
 };
 
 /* Read transactions that are reset and wait for their next use. Guarded by `mutex`, held only to
@@ -105,6 +107,18 @@ void pool__init(struct txn_pool *pool, MDB_env *env);
 void pool__fini(struct txn_pool *pool);
 /* New transactions begin in `env`; those out end where they began. */
 void pool__switch(struct txn_pool *pool, MDB_env *env);
+
+/* --- over.c: what is laid over a snapshot --- */
+bool over__is_of(const struct over *over, uint64_t space);
+/* False when nothing is laid over that row; value->at NULL when it was deleted. */
+bool over__get(const struct over *over, const struct key *key, struct str *value);
+bool over__stat(const struct over *over, uint64_t space, struct space_stat *stat);
+/* First item of the cursor's range from `from` on, or behind it; last item before it. They leave
+ * the key in cursor->current. */
+enum err_code over__forward(struct store_cursor *cursor, const struct key *from, bool behind,
+                            struct store_item *item, struct err *err) MUST_USE;
+enum err_code over__backward(struct store_cursor *cursor, const struct key *from,
+                             struct store_item *item, struct err *err) MUST_USE;
 
 /* --- registry.c --- */
 /* LMDB code; absent: 0 and *found false. */

@@ -152,6 +152,7 @@ void store_end(struct store_txn *txn)
         return;
     ASSERT(txn->cursors_open == 0);
     struct store *store = txn->store;
+    txn->over = NULL;
     mdb_txn_reset(txn->mdb);
     if (!pool_push(&store->pool, txn))
         txn_free(txn);
@@ -160,6 +161,8 @@ void store_end(struct store_txn *txn)
 
 static enum err_code get(struct store_txn *txn, struct key *key, struct str *value, struct err *err)
 {
+    if (txn->over != NULL && over__get(txn->over, key, value))
+        return ERR_OK;
     MDB_val name = key_val(key);
     MDB_val found;
     int rc = mdb_get(txn->mdb, txn->store->dbi, &name, &found);

@@ -159,8 +159,23 @@ static bool put_lengths(struct batch *batch, const struct builder *b, unsigned l
     return true;
 }
 
-enum err_code segment_add(struct batch *batch, const struct segment_doc *docs, size_t n,
-                          const struct segment_bases *bases, struct err *err)
+enum err_code segment_add_lengths(struct batch *batch, const struct segment_doc *docs, size_t n,
+                                  const struct segment_bases *bases, struct err *err)
+{
+    struct builder b = {0};
+    if (n == 0)
+        return ERR_OK;
+    if (!sort_docs(&b, docs, n, batch->arena))
+        return memory(err);
+    for (unsigned layer = 0; layer < LAYERS; layer++) {
+        if (b.span[layer] != 0 && !put_lengths(batch, &b, layer, bases))
+            return memory(err);
+    }
+    return batch_ok(batch) ? ERR_OK : memory(err);
+}
+
+enum err_code segment_add_postings(struct batch *batch, const struct segment_doc *docs, size_t n,
+                                   const struct segment_bases *bases, struct err *err)
 {
     if (n == 0)
         return ERR_OK;
@@ -180,12 +195,15 @@ enum err_code segment_add(struct batch *batch, const struct segment_doc *docs, s
     if (!segment__out_finish(&out, &head))
         return memory(err);
     put_parts(batch, &out, &head, bases);
-    for (unsigned layer = 0; layer < LAYERS; layer++) {
-        if (b.span[layer] != 0 && !put_lengths(batch, &b, layer, bases))
-            return memory(err);
-    }
     batch_add(batch, STAT_SMALL_SEGMENTS, 1);
     return batch_ok(batch) ? ERR_OK : memory(err);
+}
+
+enum err_code segment_add(struct batch *batch, const struct segment_doc *docs, size_t n,
+                          const struct segment_bases *bases, struct err *err)
+{
+    enum err_code rc = segment_add_postings(batch, docs, n, bases, err);
+    return rc == ERR_OK ? segment_add_lengths(batch, docs, n, bases, err) : rc;
 }
 
 enum err_code segment_kill(struct batch *batch, enum layer layer, uint32_t doc, uint32_t length,

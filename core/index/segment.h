@@ -15,7 +15,7 @@
  *           it was rewritten without its dead, modulo 16
  *    2  u16 parts of this segment
  *    4  u32 terms in this part
- *    8  u32 documents in the segment that lived when it was made
+ *    8  u32 documents in the segment that lived when it was made, or died in the batch that made it
  *   12  u32 x 4  base document number of each layer (holes for the writer's slots)
  *   28  u32 x 4  span of each layer: its documents are base .. base + span - 1, with gaps once
  *           folded
@@ -75,6 +75,14 @@ struct segment_bases {
 };
 enum err_code segment_add(struct batch *batch, const struct segment_doc *docs, size_t n,
                           const struct segment_bases *bases, struct err *err) MUST_USE;
+/* Its two halves, for a batch that learns of its documents by and by: LENGTH rows, DOCS_* and
+ * LENGTH_* as often as there are further documents, each time with their own bases; postings and
+ * SMALL_SEGMENTS once, of all of them. One that died in between keeps its place, with an empty
+ * bag. */
+enum err_code segment_add_lengths(struct batch *batch, const struct segment_doc *docs, size_t n,
+                                  const struct segment_bases *bases, struct err *err) MUST_USE;
+enum err_code segment_add_postings(struct batch *batch, const struct segment_doc *docs, size_t n,
+                                   const struct segment_bases *bases, struct err *err) MUST_USE;
 
 /* Marks a living document dead: its LENGTH row and the counters. `length` is what lengths_get()
  * says. */

@@ -3,6 +3,15 @@
 #include "core/ingest/stage_int.h"
 #include "core/ingest/upkeep.h"
 
+/* A chain ends behind the unit that passes one of these: its batch must not hold up the turns that
+ * wait for the writer. A mebibyte and a thousand operations take it some 3 ms. */
+enum {
+    CHAIN_UNITS = 32,
+    CHAIN_OPS = 1024,
+    CHAIN_BYTES = 512 * 1024,
+    CHAIN_ARENA_BYTES = 64 << 20,
+};
+
 enum err_code stage__memory(struct err *err)
 {
     return err_set(err, ERR_EXHAUSTED, "out of memory while building a stage");
@@ -17,8 +26,7 @@ static enum err_code start(struct stage_work *w, struct err *err)
         return rc;
     w->columns = columns_new(w->txn, w->space, w->arena);
     w->lengths = lengths_new(w->txn, w->space, w->arena);
-    w->batch = batch_new(w->arena, w->space, CAUSE_STAGE);
-    if (w->columns == NULL || w->lengths == NULL || w->batch == NULL)
+    if (w->columns == NULL || w->lengths == NULL)
         return stage__memory(err);
     w->reader = (struct said_reader){w->txn, w->space, w->arena, w->tokenizer};
     w->looked = (uint32_t)w->stat.v[STAT_LOOKED];
@@ -44,31 +52,12 @@ static enum err_code write_walk(struct stage_work *w, struct err *err)
     return ERR_OK;
 }
 
-static enum err_code finish(struct stage_work *w, struct err *err)
-{
-    struct batch *batch = w->batch;
-    batch_need_stat(batch, STAT_CHANGES, w->stat.v[STAT_CHANGES]);
-    batch_add(batch, STAT_CHANGES, 1);
-    if (!batch_ok(batch))
-        return stage__memory(err);
-    DASSERT((batch_check(batch), true));
-    w->unit->batch = batch;
-    w->unit->queue = STORE_STAGES;
-    w->unit->stage = METRIC_H_STAGE_BUILD;
-    w->unit->more = true;
-    return ERR_OK;
-}
-
 /* The time that was written down has come, but no buffer is idle: a turn came meanwhile. */
-static enum err_code correct_due(struct stage_work *w, struct err *err)
+static void correct_due(struct stage_work *w)
 {
     uint64_t due = stage__open_due(w);
-    if (due == w->stat.v[STAT_IDLE_DUE])
-        return ERR_OK;
-    w->batch->cause = CAUSE_KEEP;
-    w->batch->has_seq = false;
-    batch_set(w->batch, STAT_IDLE_DUE, due);
-    return finish(w, err);
+    if (due != w->stat.v[STAT_IDLE_DUE])
+        batch_set(w->batch, STAT_IDLE_DUE, due);
 }
 
 static enum err_code build(struct stage_work *w, struct err *err)
@@ -76,13 +65,15 @@ static enum err_code build(struct stage_work *w, struct err *err)
     enum err_code rc = start(w, err);
     if (rc == ERR_OK)
         rc = stage__walk(w, err);
-    if (rc != ERR_OK || !w->changed)
-        return rc == ERR_OK ? correct_due(w, err) : rc;
-    if (w->closing.turns != 0)
+    if (rc == ERR_OK && !w->changed)
+        correct_due(w);
+    if (rc == ERR_OK && w->closing.turns != 0)
         rc = stage__episode(w, err);
-    if (rc == ERR_OK)
+    if (rc == ERR_OK && w->changed)
         rc = write_walk(w, err);
-    return rc == ERR_OK ? finish(w, err) : rc;
+    if (rc == ERR_OK && !batch_ok(w->batch))
+        rc = stage__memory(err);
+    return rc;
 }
 
 static bool has_stage_work(const struct space_stat *stat, int64_t now_ms)
@@ -92,24 +83,144 @@ static bool has_stage_work(const struct space_stat *stat, int64_t now_ms)
            (idle != 0 && idle <= (uint64_t)now_ms);
 }
 
+/* --- the chain --- */
+
+struct chain {
+    struct store_txn *txn;
+    uint64_t space;
+    const struct services *services;
+    struct arena *arena;
+    struct stage_unit unit; /* of the units so far */
+    struct batch *batch;
+    struct stage_docs docs;
+    struct space_stat stat; /* of the snapshot */
+    uint32_t units;
+    int64_t now_ms;
+    bool changed; /* more than the time when the space is due */
+    bool ended;
+};
+
+/* One unit; *built false: there was nothing to do. */
+static enum err_code build_unit(struct chain *c, bool *built, struct err *err)
+{
+    *built = false;
+    struct stage_work *w = ARENA_NEW(c->arena, struct stage_work);
+    if (w == NULL)
+        return stage__memory(err);
+    *w = (struct stage_work){.txn = c->txn,
+                             .space = c->space,
+                             .services = c->services,
+                             .arena = c->arena,
+                             .unit = &c->unit,
+                             .batch = c->batch,
+                             .docs = &c->docs,
+                             .now_ms = c->now_ms};
+    uint32_t ops = c->batch->ops.n;
+    c->docs.last = c->docs.n;
+    enum err_code rc = store_stat(c->txn, c->space, &w->stat, err);
+    if (rc == ERR_OK && has_stage_work(&w->stat, c->now_ms))
+        rc = build(w, err);
+    tokenizer_free(w->tokenizer);
+    *built = rc == ERR_OK && c->batch->ops.n != ops;
+    c->changed |= w->changed;
+    return rc;
+}
+
+/* So that the next unit sees what this one did. */
+static enum err_code lay(struct chain *c, uint32_t from, struct err *err)
+{
+    uint64_t seq = c->stat.v[STAT_SEQ] + c->units;
+    enum err_code rc = store_lay(c->txn, c->batch, from, seq, err);
+    struct batch *postings = batch_new(c->arena, c->space, CAUSE_STAGE);
+    if (rc == ERR_OK && postings == NULL)
+        rc = stage__memory(err);
+    if (rc == ERR_OK)
+        rc = stage__docs_write(&c->docs, false, postings, err);
+    return rc == ERR_OK ? store_lay(c->txn, postings, 0, seq, err) : rc;
+}
+
+static bool is_long(const struct chain *c)
+{
+    return c->units >= CHAIN_UNITS || c->batch->ops.n >= CHAIN_OPS ||
+           c->batch->bytes >= CHAIN_BYTES || arena_used(c->arena) >= CHAIN_ARENA_BYTES;
+}
+
+/* One more unit, if there is one. What goes wrong in a later one must not keep the earlier from
+ * being committed: it comes again as the first. */
+static enum err_code add_unit(struct chain *c, struct err *err)
+{
+    const struct batch_mark mark = batch_mark(c->batch);
+    const struct chain before = *c;
+    struct err first = {.code = ERR_OK};
+    bool built = false;
+    enum err_code rc = build_unit(c, &built, &first);
+    if (built)
+        c->units++;
+    c->ended = !built || is_long(c);
+    if (rc == ERR_OK && !c->ended && lay(c, mark.ops, &first) != ERR_OK)
+        c->ended = true; /* the unit itself is sound */
+    if (rc == ERR_OK)
+        return ERR_OK;
+    if (c->units == 0) {
+        *err = first;
+        return rc;
+    }
+    *c = before;
+    c->ended = true;
+    batch_rewind(c->batch, &mark);
+    return ERR_OK;
+}
+
+static enum err_code finish(struct chain *c, struct stage_unit *unit, struct err *err)
+{
+    struct batch *batch = c->batch;
+    if (!c->changed) {
+        batch->cause = CAUSE_KEEP;
+        batch->has_seq = false;
+    }
+    enum err_code rc = stage__docs_write(&c->docs, true, batch, err);
+    if (rc != ERR_OK)
+        return rc;
+    batch_need_stat(batch, STAT_CHANGES, c->stat.v[STAT_CHANGES]);
+    batch_add(batch, STAT_CHANGES, 1);
+    if (!batch_ok(batch))
+        return stage__memory(err);
+    DASSERT((batch_check(batch), true));
+    *unit = c->unit;
+    unit->batch = batch;
+    unit->queue = STORE_STAGES;
+    unit->stage = METRIC_H_STAGE_BUILD;
+    unit->more = true;
+    return ERR_OK;
+}
+
+static enum err_code build_chain(struct chain *c, struct stage_unit *unit, struct err *err)
+{
+    enum err_code rc = store_stat(c->txn, c->space, &c->stat, err);
+    if (rc != ERR_OK || !has_stage_work(&c->stat, c->now_ms))
+        return rc;
+    c->batch = batch_new(c->arena, c->space, CAUSE_STAGE);
+    if (c->batch == NULL)
+        return stage__memory(err);
+    while (rc == ERR_OK && !c->ended)
+        rc = add_unit(c, err);
+    return rc == ERR_OK && c->units != 0 ? finish(c, unit, err) : rc;
+}
+
 enum err_code stage_build(struct store_txn *txn, uint64_t space, const struct services *services,
                           struct arena *arena, struct stage_unit *unit, struct err *err)
 {
     *unit = (struct stage_unit){0};
-    struct stage_work *w = ARENA_NEW(arena, struct stage_work);
-    if (w == NULL)
+    struct chain *c = ARENA_NEW(arena, struct chain);
+    if (c == NULL)
         return stage__memory(err);
-    w->txn = txn;
-    w->space = space;
-    w->services = services;
-    w->arena = arena;
-    w->unit = unit;
-    w->now_ms = clock_now_ms(services->clock);
-    enum err_code rc = store_stat(txn, space, &w->stat, err);
-    if (rc == ERR_OK && has_stage_work(&w->stat, w->now_ms))
-        rc = build(w, err);
-    tokenizer_free(w->tokenizer);
+    c->txn = txn;
+    c->space = space;
+    c->services = services;
+    c->arena = arena;
+    c->now_ms = clock_now_ms(services->clock);
+    enum err_code rc = build_chain(c, unit, err);
     if (rc != ERR_OK || unit->batch != NULL)
         return rc;
-    return upkeep_build(txn, space, w->now_ms, arena, unit, err);
+    return upkeep_build(txn, space, c->now_ms, arena, unit, err);
 }

@@ -237,6 +237,9 @@ static enum err_code kill_topic_doc(struct closed *c, const struct topic *topic,
         return rc;
     if (length == 0)
         return err_set(err, ERR_INTERNAL, "the document of topic %u is dead", topic->id);
+    rc = stage__docs_forget(c->w, LAYER_TOPIC, topic->doc, err);
+    if (rc != ERR_OK)
+        return rc;
     return segment_kill(c->w->batch, LAYER_TOPIC, topic->doc, length, err);
 }
 
@@ -303,23 +306,18 @@ static void put_episode(struct closed *c)
 static enum err_code put_segment(struct closed *c, struct err *err)
 {
     struct stage_work *w = c->w;
-    size_t n = (size_t)c->facts.n + 1 + c->n_topics;
+    uint32_t n = c->facts.n + 1 + c->n_topics;
     struct segment_doc *docs = ARENA_ARRAY(w->arena, struct segment_doc, n);
-    struct segment_bases bases;
+    const uint32_t base[LAYERS] = {[LAYER_FACT] = c->facts.first - 1,
+                                   [LAYER_EPISODE] = c->episode.doc,
+                                   [LAYER_TOPIC] = (uint32_t)w->stat.v[STAT_NEXT_DOC_TOPIC]};
     if (docs == NULL)
         return stage__memory(err);
-    for (unsigned layer = 0; layer < LAYERS; layer++) {
-        bases.base[layer] = 0;
-        bases.slot[layer] = SEGMENT_NO_SLOT;
-    }
-    bases.base[LAYER_FACT] = c->facts.first - 1;
-    bases.base[LAYER_EPISODE] = c->episode.doc;
-    bases.base[LAYER_TOPIC] = (uint32_t)w->stat.v[STAT_NEXT_DOC_TOPIC];
     if (c->facts.n != 0)
         memcpy(docs, c->facts.docs, c->facts.n * sizeof *docs);
     docs[c->facts.n] = (struct segment_doc){LAYER_EPISODE, 0, c->bag};
     memcpy(docs + c->facts.n + 1, c->topics, c->n_topics * sizeof *docs);
-    return segment_add(w->batch, docs, n, &bases, err);
+    return stage__docs_add(w, docs, n, base, err);
 }
 
 static void put_counters(struct closed *c)
@@ -334,10 +332,10 @@ static void put_counters(struct closed *c)
     batch_add(batch, STAT_NEXT_FACT, c->facts.n);
     batch_add(batch, STAT_FACTS, c->facts.n);
     struct stage_unit *unit = c->w->unit;
-    unit->episodes = 1;
-    unit->facts = c->facts.n;
-    unit->facts_duplicate = c->facts.repeats;
-    unit->facts_echo = c->facts.echoes;
+    unit->episodes++;
+    unit->facts += c->facts.n;
+    unit->facts_duplicate += c->facts.repeats;
+    unit->facts_echo += c->facts.echoes;
 }
 
 enum err_code stage__episode(struct stage_work *w, struct err *err)

@@ -1,6 +1,8 @@
-/* What the files of stage share: one unit of a space's work in the making.
+/* What the files of stage share: the units of a space's work in the making, a chain of them to a
+ * batch (stage.h).
  *
- *   stage.c           the unit: what is to be done, counters, batch
+ *   stage.c           the chain and its units: what is to be done, counters, batch
+ *   stage_docs.c      documents of all units of a chain, for one segment
  *   stage_open.c      the table of open buffers
  *   stage_walk.c      events in order: turns, flushes, idleness -> an episode to close, or none
  *   stage_rows.c      rows of COLUMN_TURN that the unit changes, written once each
@@ -12,6 +14,7 @@
 #include "core/graph/space.h"
 #include "core/index/column.h"
 #include "core/index/lengths.h"
+#include "core/index/segment.h"
 #include "core/ingest/boundary_rule.h"
 #include "core/ingest/job.h"
 #include "core/ingest/stage.h"
@@ -31,13 +34,26 @@ struct row_edit {
     struct turn_row row;
 };
 
+/* The documents of a chain. Those of a layer are consecutive over its units. */
+struct stage_docs {
+    struct segment_doc *at; /* numbered from `base` on */
+    uint32_t n, cap;
+    uint32_t last;  /* of the last unit: at[last] .. at[n - 1] */
+    uint32_t *dead; /* indices of those that need no postings */
+    uint32_t n_dead, cap_dead;
+    bool has[LAYERS];
+    uint32_t base[LAYERS];
+};
+
+/* Of one unit; `txn` shows what the units before it did. */
 struct stage_work {
     struct store_txn *txn;
     uint64_t space;
     const struct services *services;
-    struct arena *arena;
+    struct arena *arena; /* the chain's, as are the next three */
     struct stage_unit *unit;
     struct batch *batch;
+    struct stage_docs *docs;
     struct space_stat stat; /* of the snapshot */
     struct space settings;
     struct tokenizer *tokenizer;
@@ -102,6 +118,17 @@ enum err_code stage__walk(struct stage_work *w, struct err *err) MUST_USE;
  * call. */
 struct turn_row *stage__row(struct stage_work *w, uint32_t doc);
 enum err_code stage__rows_write(struct stage_work *w, struct err *err) MUST_USE;
+
+/* stage_docs.c: the documents of this unit, numbered relative to `base` of their layer. At most one
+ * call a unit. */
+enum err_code stage__docs_add(struct stage_work *w, const struct segment_doc *docs, uint32_t n,
+                              const uint32_t base[LAYERS], struct err *err) MUST_USE;
+/* A document died. If it is of an earlier unit of this chain, its postings are not needed. */
+enum err_code stage__docs_forget(struct stage_work *w, enum layer layer, uint32_t doc,
+                                 struct err *err) MUST_USE;
+/* The postings: those of the last unit, or of all. Their batch has no other. */
+enum err_code stage__docs_write(const struct stage_docs *docs, bool all, struct batch *batch,
+                                struct err *err) MUST_USE;
 
 /* stage_episode.c: everything that follows from w->closing. */
 enum err_code stage__episode(struct stage_work *w, struct err *err) MUST_USE;

@@ -377,6 +377,60 @@ static struct hash128 digest_of_split(uint32_t most, unsigned units)
     return digest;
 }
 
+static void put_turn(uint32_t n, struct str record)
+{
+    struct batch *batch = batch_of(&stage_kit.kit.f, stage_kit.kit.space);
+    (void)batch_put_u32(batch, KIND_TURN, n, record, 0);
+    ck_assert_int_eq(apply(&stage_kit.kit.f, batch), ERR_OK);
+}
+
+static struct str turn_record(uint32_t n)
+{
+    struct str value;
+    struct err err;
+    struct store_txn *txn = begin(&stage_kit.kit.f);
+    ck_assert_int_eq(store_get_u32(txn, stage_kit.kit.space, KIND_TURN, n, &value, &err), ERR_OK);
+    struct str copy = str_copy(kit_arena(&stage_kit.kit), value);
+    store_end(txn);
+    return copy;
+}
+
+START_TEST(a_chain_is_one_batch)
+{
+    (void)say("a", "Ann", "I planted tomatoes.");
+    (void)say_at("a", "Ann", "I sold the tomatoes.", KIT_NOW + GAP_MS);
+    (void)say_at("a", "Ann", "I planted tomatoes again.", KIT_NOW + 2 * GAP_MS);
+    ck_assert(run_unit());
+    ck_assert_uint_eq(stage_kit.sum.episodes, 2);
+    ck_assert_uint_eq(stat_now(STAT_OPEN), 1);
+    ck_assert_uint_eq(stat_now(STAT_PENDING), 0);
+    ck_assert_uint_eq(stat_now(STAT_SMALL_SEGMENTS), 3 + 1);
+    ck_assert(!run_unit());
+}
+END_TEST
+
+START_TEST(what_fails_later_in_a_chain_keeps_nothing_back)
+{
+    (void)say("a", "Ann", "I planted tomatoes.");
+    (void)say_at("a", "Ann", "I sold the tomatoes.", KIT_NOW + GAP_MS);
+    (void)say_at("a", "Ann", "I planted tomatoes again.", KIT_NOW + 2 * GAP_MS);
+    struct str record = turn_record(3);
+    put_turn(3, STR("        junk"));
+    ck_assert(run_unit());
+    ck_assert_uint_eq(stage_kit.sum.episodes, 1);
+    struct arena *arena = arena_new(ARENA_STAGE_BYTES);
+    struct stage_unit unit;
+    struct err err;
+    struct store_txn *txn = begin(&stage_kit.kit.f);
+    ck_assert_int_eq(stage_build(txn, stage_kit.kit.space, &stage_kit.services, arena, &unit, &err),
+                     ERR_INTERNAL);
+    store_end(txn);
+    arena_free(arena);
+    put_turn(3, record);
+    ck_assert_uint_eq(run_stages(), 1);
+}
+END_TEST
+
 START_TEST(batching_changes_nothing)
 {
     stage_kit_teardown();
@@ -624,6 +678,8 @@ Suite *suite_stage(void)
     tcase_add_test(tcase, turns_are_linked_within_their_session);
     tcase_add_test(tcase, many_sessions_at_once);
     tcase_add_test(tcase, processed_follows);
+    tcase_add_test(tcase, a_chain_is_one_batch);
+    tcase_add_test(tcase, what_fails_later_in_a_chain_keeps_nothing_back);
     tcase_add_test(tcase, batching_changes_nothing);
     tcase_add_test(tcase, the_sample_becomes_stories);
     tcase_add_test(tcase, memory_runs_out);
