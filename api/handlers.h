@@ -94,8 +94,10 @@ extern const struct param_row topics_delete_params[TOPICS_DELETE_PARAMS];
 
 /* jobs.c */
 route_read_fn jobs_list, jobs_get;
-step_fn jobs_retry;
-enum { JOBS_LIMIT, JOBS_CURSOR, JOBS_LIST_PARAMS };
+step_fn jobs_retry, jobs_cancel, spaces_redo;
+enum { JOBS_LIMIT, JOBS_CURSOR, JOBS_STATE, JOBS_LIST_PARAMS };
+enum { REDO_EPISODES, REDO_PARAMS };
+extern const struct param_row redo_params[REDO_PARAMS];
 extern const struct param_row jobs_list_params[JOBS_LIST_PARAMS];
 
 /* probes.c, metrics.c */

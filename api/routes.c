@@ -62,6 +62,11 @@ static const struct route table[] = {
     {"GET", SPACE "/jobs/{job}", .read = jobs_get, .doc = "One job"},
     {"POST", SPACE "/jobs/{job}/retry", .step = jobs_retry, .flags = ROUTE_BODY,
      .doc = "Runs a failed job again"},
+    {"POST", SPACE "/jobs/{job}/cancel", .step = jobs_cancel, .flags = ROUTE_BODY,
+     .doc = "Waits for a model no longer: the episode is finished built in"},
+    {"POST", SPACE "/redo", .step = spaces_redo, .flags = ROUTE_BODY,
+     ROWS(redo_params, REDO_PARAMS),
+     .doc = "Gives episodes that no model told a job each"},
 
     {"GET", "/health/live", .answer = probes_live, .flags = ROUTE_OPEN,
      .doc = "The process answers"},

@@ -59,18 +59,34 @@ static void write_stat(struct json_out *out, const struct space_stat *stat)
     out_u64(out, "open_turns", stat->v[STAT_OPEN]);
 }
 
-/* Providers that answer model calls, and who does each stage. */
-static void write_models(struct json_out *out)
+/* {provider, model} of a purpose, null where nothing answers. */
+static void write_model(struct json_out *out, const char *name, const struct models *models,
+                        enum model_purpose purpose)
 {
-    static const char *const providers[] = {"chat", "embed", "rerank"};
-    static const char *const stages[] = {"boundary", "describe", "topic", "facts"};
+    if (models == NULL || !models_has(models, purpose)) {
+        out_null(out, name);
+        return;
+    }
+    out_object(out, name);
+    out_cstr(out, "provider", "remote");
+    out_str(out, "model", models_address(models, purpose)->model);
+    out_end(out);
+}
+
+/* Providers that answer model calls, and who does each stage. */
+static void write_models(struct json_out *out, const struct models *models)
+{
+    static const enum model_purpose stages[] = {PURPOSE_BOUNDARY, PURPOSE_DESCRIBE, PURPOSE_TOPIC,
+                                                PURPOSE_FACTS};
+    bool told = models != NULL && models_has_stages(models);
     out_object(out, "models");
-    for (size_t i = 0; i < sizeof providers / sizeof providers[0]; i++)
-        out_null(out, providers[i]);
+    write_model(out, "chat", models, PURPOSE_ANSWER);
+    write_model(out, "embed", models, PURPOSE_EMBED);
+    write_model(out, "rerank", models, PURPOSE_RERANK);
     out_end(out);
     out_object(out, "stages");
     for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
-        out_cstr(out, stages[i], "builtin");
+        out_cstr(out, model_purpose_slug(stages[i]), told ? "remote" : "builtin");
     out_end(out);
 }
 
@@ -97,7 +113,7 @@ enum err_code spaces_get(struct api_call *call, struct store_txn *txn, struct er
     write_stat(&out, &stat);
     out_u64(&out, "text_bytes", stat.v[STAT_TEXT_BYTES]);
     out_u64(&out, "bytes", bytes);
-    write_models(&out);
+    write_models(&out, handler_services(call)->models);
     out_end(&out);
     return ERR_OK;
 }

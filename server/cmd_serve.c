@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/fault.h"
+#include "core/ingest/work.h"
 #include "server/cmd.h"
 #include "server/loop.h"
 #include "server/version.h"
@@ -32,6 +33,7 @@ struct daemon {
     struct loop *loop;
     struct runner *runner;
     struct lanes *lanes;
+    struct works *works;
     struct api *api;
     struct http *http;
     unsigned max_connections;
@@ -102,11 +104,13 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
     if (code != ERR_OK)
         return code;
     d->lanes = lanes_new(runner_submit_lane, d->runner);
-    if (d->lanes == NULL)
+    d->works = works_new(runner_submit_lane, d->runner);
+    if (d->lanes == NULL || d->works == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory");
     d->services = (struct services){
         .store = d->store,
         .lanes = d->lanes,
+        .works = d->works,
         .clock = &d->clock,
         .log = &d->log,
         .metrics = d->metrics,
@@ -114,6 +118,7 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
         .stage_pace_ms = (int64_t)d->config->memory.stage_pace_ms,
     };
     lanes_bind(d->lanes, &d->services);
+    works_bind(d->works, &d->services);
     runner_bind(d->runner, &d->services);
     return storage_start_writer(d->store, err);
 }
@@ -200,7 +205,7 @@ static void announce(const struct daemon *d)
 static void leave_now(const struct daemon *d)
 {
     LOG(&d->log, LOG_WARN, "stopped_with_work_left", F_INT("suspended", http_suspended(d->http)),
-        F_INT("lanes", lanes_busy(d->lanes)));
+        F_INT("lanes", lanes_busy(d->lanes)), F_INT("works", works_busy(d->works)));
     _exit(EXIT_FINE);
 }
 
@@ -220,6 +225,7 @@ static void take_apart(struct daemon *d)
     if (d->http != NULL)
         http_close(d->http);
     runner_free(d->runner);
+    works_free(d->works);
     lanes_free(d->lanes);
     api_free(d->api);
     loop_free(d->loop);
@@ -234,6 +240,8 @@ static enum err_code run(struct daemon *d, struct err *err)
         .runner = d->runner,
         .http = d->http,
         .lanes = d->lanes,
+        .works = d->works,
+        .models = d->services.models,
         .api = d->api,
         .store = d->store,
         .clock = &d->clock,

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "core/ingest/work.h"
+#include "core/model/models.h"
 #include "storage/storage.h"
 
 enum {
@@ -76,12 +78,17 @@ static void on_housekeep(uv_timer_t *timer)
 
 /* --- stopping --- */
 
+static bool is_idle(const struct loop_parts *parts)
+{
+    return lanes_busy(parts->lanes) == 0 && works_busy(parts->works) == 0;
+}
+
 static void look_whether_stopped(uv_timer_t *timer)
 {
     struct loop *loop = timer->data;
     int64_t now = now_ms(loop);
     unsigned connections = http_connections(loop->parts.http);
-    bool is_done = connections == 0 && lanes_busy(loop->parts.lanes) == 0;
+    bool is_done = connections == 0 && is_idle(&loop->parts);
     if (is_done || now >= loop->deadline_ms) {
         uv_stop(&loop->uv);
         return;
@@ -108,6 +115,9 @@ static void begin_stop(struct loop *loop, int signal_number)
     api_set_stopping(parts->api);
     http_quiesce(parts->http);
     lanes_stop(parts->lanes);
+    works_stop(parts->works);
+    if (parts->models != NULL)
+        models_stop(parts->models);
     runner_end_waits(parts->runner);
     (void)uv_timer_start(&loop->stop_look, look_whether_stopped, 0, STOP_LOOK_MS);
 }
@@ -185,7 +195,7 @@ enum err_code loop_run(struct loop *loop, const struct loop_parts *parts, struct
 
 static bool is_settled(const struct loop *loop)
 {
-    return http_suspended(loop->parts.http) == 0 && lanes_busy(loop->parts.lanes) == 0;
+    return http_suspended(loop->parts.http) == 0 && is_idle(&loop->parts);
 }
 
 static void on_settle_look(uv_timer_t *timer)

@@ -26,6 +26,8 @@ struct loop_parts {
     struct runner *runner;
     struct http *http;
     struct lanes *lanes;
+    struct works *works;
+    struct models *models; /* NULL: none */
     struct api *api;
     struct store *store;
     const struct clock *clock;

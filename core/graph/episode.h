@@ -7,7 +7,7 @@
 
 #include "core/store.h"
 
-enum { EPISODE_DEGRADED = 1 };
+enum { EPISODE_DEGRADED = 1, EPISODE_TOLD = 2 /* a model wrote its title and summary */ };
 
 struct episode {
     uint64_t seq;
@@ -19,7 +19,7 @@ struct episode {
     int64_t start_ms, end_ms; /* least and greatest event time of its turns */
     int16_t offset_min;       /* of its first turn: dates are shown in it */
     uint8_t flags;
-    uint8_t n_topics; /* 1..LIMIT_TOPICS_PER_EPISODE once assigned */
+    uint8_t n_topics; /* 1..LIMIT_TOPICS_PER_EPISODE; 0: a draft (core/ingest/draft.h) */
     uint32_t topics[2];
     struct str session;
     struct str title;

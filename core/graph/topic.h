@@ -6,7 +6,7 @@
 
 #include "core/store.h"
 
-enum { TOPIC_DEGRADED = 1 };
+enum { TOPIC_DEGRADED = 1, TOPIC_TOLD = 2 /* a model wrote its title and summary */ };
 
 struct topic_keyword {
     struct str text; /* as shown */

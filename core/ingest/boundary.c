@@ -190,21 +190,8 @@ static void keep(struct boundary *b, uint32_t turns, const struct boundary_turn 
 
 static void bring_in(struct boundary *b, struct buffer *buffer, const struct boundary_turn *turn)
 {
-    if (buffer->turns == 0) {
-        buffer->first_n = turn->n;
-        buffer->first_doc = turn->first_doc;
-        buffer->start_ms = buffer->end_ms = turn->time_ms;
-        buffer->tokens = 0;
-    }
-    buffer->last_n = turn->n;
-    buffer->last_doc = turn->last_doc;
-    buffer->last_ms = turn->time_ms;
-    if (turn->time_ms < buffer->start_ms)
-        buffer->start_ms = turn->time_ms;
-    if (turn->time_ms > buffer->end_ms)
-        buffer->end_ms = turn->time_ms;
-    buffer->tokens += turn->tokens;
-    buffer->turns++;
+    buffer_append(buffer, &(struct buffer_turn){turn->n, turn->first_doc, turn->last_doc,
+                                                turn->tokens, turn->time_ms});
     keep(b, buffer->turns, turn);
 }
 

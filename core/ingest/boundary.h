@@ -49,6 +49,15 @@ struct buffer {
 /* What a text counts against LIMIT_EPISODE_TOKENS: a quarter of its characters, rounded up. */
 uint32_t buffer_tokens(struct str text);
 
+/* One more turn behind the last. */
+struct buffer_turn {
+    uint32_t n, first_doc, last_doc, tokens;
+    int64_t time_ms;
+};
+void buffer_append(struct buffer *buffer, const struct buffer_turn *turn);
+/* All of it becomes *closed; the buffer is empty. */
+void buffer_take_all(struct buffer *buffer, struct buffer *closed);
+
 void buffer_encode(const struct buffer *buffer, struct buf *out);
 /* `state` borrows from `value`. ERR_INTERNAL when damaged. */
 enum err_code buffer_decode(struct str value, uint32_t session_no, struct buffer *buffer,

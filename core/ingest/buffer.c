@@ -12,6 +12,33 @@ uint32_t buffer_tokens(struct str text)
     return (characters + 3) / 4;
 }
 
+void buffer_append(struct buffer *buffer, const struct buffer_turn *turn)
+{
+    if (buffer->turns == 0) {
+        buffer->first_n = turn->n;
+        buffer->first_doc = turn->first_doc;
+        buffer->start_ms = buffer->end_ms = turn->time_ms;
+        buffer->tokens = 0;
+    }
+    buffer->last_n = turn->n;
+    buffer->last_doc = turn->last_doc;
+    buffer->last_ms = turn->time_ms;
+    if (turn->time_ms < buffer->start_ms)
+        buffer->start_ms = turn->time_ms;
+    if (turn->time_ms > buffer->end_ms)
+        buffer->end_ms = turn->time_ms;
+    buffer->tokens += turn->tokens;
+    buffer->turns++;
+}
+
+void buffer_take_all(struct buffer *buffer, struct buffer *closed)
+{
+    *closed = *buffer;
+    closed->state = STR("");
+    *buffer = (struct buffer){
+        .session_no = buffer->session_no, .arrival_ms = buffer->arrival_ms, .state = STR("")};
+}
+
 void buffer_check(const struct buffer *buffer)
 {
     ASSERT(buffer->session_no != 0);

@@ -7,7 +7,7 @@
  *              with the words of its title and summary
  *   facts      the model's facts, built-in ones for turns that none of them cites, the hyperedge;
  *              from here on the turns are no longer `recent`
- *   built_in   all that is missing, as without a model; marked degraded
+ *   built_in   all that is missing, as without a model
  *
  * A draft that is made again (a retry after a dead letter, a redo) has topics and facts already.
  * They serve until the model's answer is there; then `unlink` takes them away in one batch and the
@@ -26,6 +26,10 @@
 /* w->closing becomes a draft with a job of this batch. */
 enum err_code draft_close(struct stage_work *w, struct err *err) MUST_USE;
 
+/* A job of this batch for an episode; `first_seq` as in work.h. */
+enum err_code draft_put_job(struct stage_work *w, uint32_t episode, uint64_t first_seq,
+                            struct err *err) MUST_USE;
+
 enum err_code draft_describe(struct stage_work *w, uint32_t id, struct str title,
                              struct str summary, struct err *err) MUST_USE;
 /* Numbers in `answer` are topic ids. */
@@ -34,10 +38,12 @@ enum err_code draft_topics(struct stage_work *w, uint32_t id, const struct ask_t
 /* Numbers in `answer` are arrival numbers of turns and ids of facts. */
 enum err_code draft_facts(struct stage_work *w, uint32_t id, const struct ask_facts *answer,
                           struct err *err) MUST_USE;
-enum err_code draft_built_in(struct stage_work *w, uint32_t id, struct err *err) MUST_USE;
+/* `degraded`: a configured model failed on it. */
+enum err_code draft_built_in(struct stage_work *w, uint32_t id, bool degraded,
+                             struct err *err) MUST_USE;
 
 /* Its topics or its facts (stage: what is to be made again); *batch NULL: there are none. */
-enum err_code draft_unlink(struct store_txn *txn, uint64_t space, struct arena *arena, uint32_t id,
-                           enum job_stage stage, struct batch **batch, struct err *err) MUST_USE;
+enum err_code draft_unlink(const struct stage_base *base, uint32_t id, enum job_stage stage,
+                           struct batch **batch, struct err *err) MUST_USE;
 
 #endif

@@ -23,6 +23,9 @@
 #include "core/graph/fact.h"
 #include "core/index/segment.h"
 #include "core/ingest/stage_int.h"
+#include "core/model/ask_facts.h"
+
+#define FACTS_UNCITED_WEIGHT 0.3
 
 struct facts {
     uint32_t first;           /* id of the first new one */
@@ -34,7 +37,10 @@ struct facts {
 
 /* Writes the facts of the dialogue into the batch: records, hash and source rows, columns; sets the
  * turn rows' facts and priors. */
+/* `told`: what a model answered; its facts come first, and turns that none of them cites have their
+ * built-in ones, with a weight of at most FACTS_UNCITED_WEIGHT. NULL: all is built in. */
 enum err_code facts_build(struct stage_work *w, const struct dialogue *dialogue,
-                          uint32_t episode_id, struct facts *out, struct err *err) MUST_USE;
+                          uint32_t episode_id, const struct ask_facts *told, struct facts *out,
+                          struct err *err) MUST_USE;
 
 #endif

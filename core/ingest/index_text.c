@@ -87,6 +87,39 @@ enum err_code index_episode(const struct said_reader *r, const struct dialogue *
     return rc;
 }
 
+enum err_code index_told_episode(const struct said_reader *r, const struct dialogue *d,
+                                 const struct episode *episode, struct term_bag *bag,
+                                 struct err *err)
+{
+    enum err_code rc = index_episode(r, d, bag, err);
+    if (rc != ERR_OK || (episode->flags & EPISODE_TOLD) == 0)
+        return rc;
+    rc = add_text(r, episode->title, 1, bag, err);
+    return rc == ERR_OK ? add_text(r, episode->summary, 1, bag, err) : rc;
+}
+
+/* Its days stand in the text as the model wrote them, and are terms of their own besides. */
+enum err_code index_told_fact(const struct said_reader *r, const struct fact *fact,
+                              struct term_bag *bag, struct err *err)
+{
+    *bag = (struct term_bag){0};
+    enum err_code rc = add_text(r, fact->content, 2, bag, err);
+    if (rc == ERR_OK)
+        rc = add_text(r, fact->potential, 1, bag, err);
+    if (rc == ERR_OK)
+        rc = add_text(r, fact->keywords, 1, bag, err);
+    if (rc != ERR_OK || !fact->has_time)
+        return rc;
+    const struct date_mention when = {.from = fact->from,
+                                      .to = fact->to,
+                                      .grain = (enum date_grain)fact->grain,
+                                      .relative = true};
+    rc = add_date_words(r, &when, 1, bag, err);
+    if (rc == ERR_OK)
+        rc = date_terms_add(r->arena, &(struct dated_text){STR(""), &when, 1, NULL}, bag, err);
+    return rc;
+}
+
 enum err_code index_topic(const struct said_reader *r, const struct topic *topic,
                           struct term_bag *bag, struct err *err)
 {

@@ -4,7 +4,7 @@
 #include "core/log_row.h"
 #include "core/text/utf8.h"
 
-enum { JOB_FORMAT = 2, JOB_FLAG_DEGRADED = 1, JOB_FLAG_ALL = 2, JOB_ROW_MAX = 4096 };
+enum { JOB_FORMAT = 2, JOB_FLAG_DEGRADED = 1, JOB_FLAG_ALL = 2 };
 
 const char *job_kind_slug(uint8_t kind)
 {
@@ -85,6 +85,13 @@ enum err_code job_decode(struct str value, uint64_t seq, struct job *job, struct
         return err_set(err, ERR_INTERNAL, "the record of job_%llu is damaged",
                        (unsigned long long)seq);
     return ERR_OK;
+}
+
+bool job_keep(struct job *job, struct arena *arena)
+{
+    job->session = str_copy(arena, job->session);
+    job->error = str_copy(arena, job->error);
+    return job->session.at != NULL && job->error.at != NULL;
 }
 
 static enum err_code get_u64(struct store_txn *txn, uint64_t space, enum store_kind kind,

@@ -44,10 +44,12 @@ const char *job_stage_slug(uint8_t stage);
  * hole of a new flush) and closed, LE64 created and updated, u8 stage, LE32 episode and attempts,
  * LE64 failing and due, LE32 calls, LE64 tokens in and out, session and error with their lengths.
  */
-enum { JOB_AFTER_AT = 4 };
+enum { JOB_AFTER_AT = 4, JOB_ROW_MAX = 4096 };
 void job_encode(const struct job *job, struct buf *out);
 /* ERR_INTERNAL when damaged. */
 enum err_code job_decode(struct str value, uint64_t seq, struct job *job, struct err *err) MUST_USE;
+/* Its strings, copied; false when memory is short. */
+bool job_keep(struct job *job, struct arena *arena);
 /* Record, or the derived job of a POST. Unknown seq: ERR_NOT_FOUND. */
 enum err_code job_get(struct store_txn *txn, uint64_t space, uint64_t seq, struct job *job,
                       struct err *err) MUST_USE;

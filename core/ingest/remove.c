@@ -213,37 +213,50 @@ static void count(const struct removal *r, struct remove_counts *counts)
         counts->topics += ((const struct remove_topic *)(const void *)node)->gone;
 }
 
-enum err_code remove__build(struct removal *r, enum store_kind kind, uint32_t id,
-                            struct remove_counts *counts, struct err *err)
+static enum err_code begin(struct removal *r, enum batch_cause cause, struct err *err)
 {
     enum err_code rc = store_stat(r->txn, r->space, &r->stat, err);
     if (rc == ERR_OK)
         rc = space_get(r->txn, r->space, &r->settings, err);
     if (rc != ERR_OK)
         return rc;
-    r->batch = batch_new(r->arena, r->space, CAUSE_DELETE);
+    r->batch = batch_new(r->arena, r->space, cause);
     r->lengths = lengths_new(r->txn, r->space, r->arena);
     r->columns = columns_new(r->txn, r->space, r->arena);
-    if (r->batch == NULL || r->lengths == NULL || r->columns == NULL)
-        return remove__memory(err);
-    rc = seed(r, kind, id, err);
-    if (rc == ERR_OK)
-        rc = settle(r, err);
+    bool ok = r->batch != NULL && r->lengths != NULL && r->columns != NULL;
+    return ok ? ERR_OK : remove__memory(err);
+}
+
+static enum err_code follow(struct removal *r, struct err *err)
+{
+    enum err_code rc = settle(r, err);
     if (rc == ERR_OK)
         rc = write(r, err);
-    if (rc != ERR_OK)
-        return rc;
-    DASSERT((batch_check(r->batch), true));
-    count(r, counts);
-    return ERR_OK;
+    if (rc == ERR_OK)
+        DASSERT((batch_check(r->batch), true));
+    return rc;
 }
+
+enum err_code remove__build(struct removal *r, enum store_kind kind, uint32_t id,
+                            struct remove_counts *counts, struct err *err)
+{
+    enum err_code rc = begin(r, CAUSE_DELETE, err);
+    if (rc == ERR_OK)
+        rc = seed(r, kind, id, err);
+    if (rc == ERR_OK)
+        rc = follow(r, err);
+    if (rc == ERR_OK)
+        count(r, counts);
+    return rc;
+}
+
+static const struct remove_ops real_ops = {rebuild_episode, rebuild_topic};
 
 /* NOLINTNEXTLINE(readability-function-size): what it reads, what goes, what it makes */
 enum err_code remove_build(struct store_txn *txn, uint64_t space, enum store_kind kind, uint32_t id,
                            struct arena *arena, struct batch **batch, struct remove_counts *counts,
                            struct err *err)
 {
-    static const struct remove_ops ops = {rebuild_episode, rebuild_topic};
     *batch = NULL;
     *counts = (struct remove_counts){0};
     struct removal *r = ARENA_NEW(arena, struct removal);
@@ -252,8 +265,31 @@ enum err_code remove_build(struct store_txn *txn, uint64_t space, enum store_kin
     r->txn = txn;
     r->space = space;
     r->arena = arena;
-    r->ops = &ops;
+    r->ops = &real_ops;
     enum err_code rc = remove__build(r, kind, id, counts, err);
+    if (rc == ERR_OK)
+        *batch = r->batch;
+    return rc;
+}
+
+enum err_code remove_unlink(const struct remove_unlink *what, struct arena *arena,
+                            struct batch **batch, struct err *err)
+{
+    *batch = NULL;
+    struct removal *r = ARENA_NEW(arena, struct removal);
+    if (r == NULL)
+        return remove__memory(err);
+    r->txn = what->txn;
+    r->space = what->space;
+    r->arena = arena;
+    r->ops = &real_ops;
+    enum err_code rc = begin(r, CAUSE_STAGE, err);
+    if (rc == ERR_OK && what->topics)
+        rc = remove__unlink_topics(r, what->episode, err);
+    if (rc == ERR_OK && what->facts)
+        rc = remove__unlink_facts(r, what->episode, err);
+    if (rc == ERR_OK)
+        rc = follow(r, err);
     if (rc == ERR_OK)
         *batch = r->batch;
     return rc;

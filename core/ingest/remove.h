@@ -37,4 +37,15 @@ enum err_code remove_build(struct store_txn *txn, uint64_t space, enum store_kin
                            struct arena *arena, struct batch **batch, struct remove_counts *counts,
                            struct err *err) MUST_USE;
 
+/* The topics or the facts of an episode are to be made again by a model: it leaves its topics, its
+ * turns are sources of nothing, and with the facts they are unfinished until the next batch. */
+struct remove_unlink {
+    struct store_txn *txn;
+    uint64_t space;
+    uint32_t episode;
+    bool topics, facts;
+};
+enum err_code remove_unlink(const struct remove_unlink *what, struct arena *arena,
+                            struct batch **batch, struct err *err) MUST_USE;
+
 #endif

@@ -19,6 +19,28 @@ static enum err_code touch_topics(struct removal *r, const struct remove_episode
     return rc;
 }
 
+enum err_code remove__unlink_topics(struct removal *r, uint32_t id, struct err *err)
+{
+    struct remove_episode *entry;
+    enum err_code rc = remove__episode(r, id, &entry, err);
+    for (uint32_t i = 0; rc == ERR_OK && i < entry->episode.n_topics; i++) {
+        struct remove_topic *topic;
+        rc = remove__topic(r, entry->episode.topics[i], &topic, err);
+        if (rc == ERR_OK)
+            rc = remove__topic_edge(r, topic, err);
+        if (rc != ERR_OK)
+            return rc;
+        topic->touched = true;
+        edge_remove(&topic->edge, id);
+    }
+    if (rc != ERR_OK)
+        return rc;
+    entry->episode.n_topics = 0;
+    entry->episode.topics[0] = entry->episode.topics[1] = 0;
+    entry->relinked = true;
+    return ERR_OK;
+}
+
 static void refit(struct remove_episode *entry)
 {
     struct episode *episode = &entry->episode;
@@ -35,6 +57,7 @@ static void refit(struct remove_episode *entry)
             episode->end_ms = turns[i].time_ms;
     }
     episode->title = episode->summary = episode->participants = STR("");
+    episode->flags &= (uint8_t)~EPISODE_TOLD;
     entry->first_doc = turns[0].doc;
 }
 

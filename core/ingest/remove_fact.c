@@ -147,6 +147,89 @@ enum err_code remove__take_facts_of_turns(struct removal *r, struct err *err)
     return rc;
 }
 
+/* --- facts of an episode that is told again --- */
+
+static enum err_code drop_source(struct removal *r, uint32_t id, uint32_t n, struct err *err)
+{
+    struct remove_fact *entry;
+    enum err_code rc = remove__take_fact(r, id, false, &entry, err);
+    if (rc != ERR_OK || entry == NULL)
+        return rc;
+    struct remove_drop *drop = ARENA_NEW(r->arena, struct remove_drop);
+    if (drop == NULL)
+        return remove__memory(err);
+    *drop = (struct remove_drop){n, entry->drops};
+    entry->drops = drop;
+    return ERR_OK;
+}
+
+static enum err_code drop_repeated(struct removal *r, struct store_cursor *sources, uint32_t n,
+                                   struct err *err)
+{
+    char prefix[4];
+    be32_set(prefix, n);
+    struct str start = {prefix, sizeof prefix};
+    struct store_item item;
+    enum err_code rc = store_cursor_seek(sources, start, &item, err);
+    while (rc == ERR_OK && item.key.len == 8 && str_starts(item.key, start)) {
+        rc = drop_source(r, be32_get(item.key.at + 4), n, err);
+        if (rc == ERR_OK)
+            rc = store_cursor_next(sources, &item, err);
+    }
+    return rc;
+}
+
+/* Its rows forget what was made of it, and it is unfinished again. */
+static enum err_code drop_turn(struct removal *r, struct store_cursor *sources,
+                               const struct turn *turn, struct err *err)
+{
+    enum err_code rc = drop_repeated(r, sources, turn->n, err);
+    for (uint32_t d = 0; rc == ERR_OK && d < turn->docs; d++) {
+        struct remove_row *entry;
+        rc = remove__row(r, turn->doc + d, &entry, err);
+        if (rc != ERR_OK)
+            return rc;
+        struct turn_row *row = &entry->row;
+        for (uint32_t i = 0; rc == ERR_OK && i < row->fact_count; i++)
+            rc = drop_source(r, row->fact_first + i, turn->n, err);
+        row->fact_first = row->fact_count = 0;
+        row->prior = 0;
+        row->flags &= (uint8_t) ~(TURN_ROW_DONE | TURN_ROW_MORE);
+    }
+    r->reopened++;
+    return rc;
+}
+
+static enum err_code drop_turns(struct removal *r, struct store_cursor *sources,
+                                const struct episode *episode, struct err *err)
+{
+    struct remove_range range = {.session_no = episode->session_no,
+                                 .first_n = episode->first_n,
+                                 .last_n = episode->last_n,
+                                 .cap = episode->turns};
+    struct turn *turns;
+    uint32_t n;
+    enum err_code rc = remove__remaining(r, &range, &turns, &n, err);
+    for (uint32_t i = 0; rc == ERR_OK && i < n; i++)
+        rc = drop_turn(r, sources, &turns[i], err);
+    return rc;
+}
+
+enum err_code remove__unlink_facts(struct removal *r, uint32_t id, struct err *err)
+{
+    struct remove_episode *entry;
+    struct store_cursor *sources = NULL;
+    enum err_code rc = remove__episode(r, id, &entry, err);
+    if (rc != ERR_OK)
+        return rc;
+    entry->unlinked = true;
+    rc = store_cursor_open(r->txn, r->space, KIND_FACT_SOURCE, &sources, err);
+    if (rc == ERR_OK)
+        rc = drop_turns(r, sources, &entry->episode, err);
+    store_cursor_close(sources);
+    return rc;
+}
+
 /* --- settling --- */
 
 /* The first source that is left gives the fact its time, role and place. */
@@ -192,7 +275,7 @@ static enum err_code leave_episode(struct removal *r, struct remove_fact *entry,
     struct remove_episode *episode;
     *stays = false;
     enum err_code rc = remove__episode(r, id, &episode, err);
-    if (rc == ERR_OK && !entry->gone && !episode->lost) {
+    if (rc == ERR_OK && !entry->gone && !episode->lost && !episode->unlinked) {
         *stays = true;
         return ERR_OK;
     }

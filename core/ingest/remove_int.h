@@ -63,7 +63,8 @@ struct remove_episode {
     struct episode episode;
     struct edge edge;
     bool edge_read, edge_changed;
-    bool lost; /* some of its turns go */
+    bool lost;     /* some of its turns go */
+    bool unlinked; /* its facts are to be made again */
     bool gone;
     bool rebuilt;  /* its text is made again */
     bool relinked; /* its list of topics changed */
@@ -108,6 +109,7 @@ struct removal {
     uint32_t n_gone_turns, n_gone_facts;
     struct rebuild rebuild;
     uint32_t pending, open, unfinished; /* of the turns that go */
+    uint32_t reopened;                  /* turns whose facts are to be made again */
     uint64_t text_bytes;
     uint32_t new_episode_docs, new_topic_docs;
 };
@@ -153,10 +155,14 @@ enum err_code remove__write_turns(struct removal *r, struct err *err);
 enum err_code remove__take_fact(struct removal *r, uint32_t id, bool asked,
                                 struct remove_fact **entry, struct err *err);
 enum err_code remove__take_facts_of_turns(struct removal *r, struct err *err);
+/* The episode's turns are sources of nothing any more. */
+enum err_code remove__unlink_facts(struct removal *r, uint32_t id, struct err *err);
 enum err_code remove__settle_facts(struct removal *r, struct err *err);
 enum err_code remove__write_facts(struct removal *r, struct err *err);
 
 /* remove_episode.c */
+/* The episode is in no topic any more. */
+enum err_code remove__unlink_topics(struct removal *r, uint32_t id, struct err *err);
 enum err_code remove__settle_episodes(struct removal *r, struct err *err);
 enum err_code remove__rebuild_episodes(struct removal *r, struct err *err);
 enum err_code remove__write_episodes(struct removal *r, struct err *err);

@@ -124,6 +124,7 @@ static enum err_code rebuild_one(struct removal *r, struct remove_topic *entry, 
             topic->end_ms = episodes[i].end_ms;
     }
     topic->title = topic->summary = STR("");
+    topic->flags &= (uint8_t)~TOPIC_TOLD;
     topic->n_keywords = 0;
     topic->keywords = NULL;
     return r->ops->topic(&r->rebuild, episodes, entry->edge.n, topic, &entry->bag, err);

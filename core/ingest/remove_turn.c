@@ -193,7 +193,7 @@ static void write_counters(struct removal *r)
     batch_add(r->batch, STAT_TURNS, -(int64_t)r->turns.n);
     batch_add(r->batch, STAT_PENDING, -(int64_t)r->pending);
     batch_add(r->batch, STAT_OPEN, -(int64_t)r->open);
-    batch_add(r->batch, STAT_UNFINISHED, -(int64_t)r->unfinished);
+    batch_add(r->batch, STAT_UNFINISHED, (int64_t)r->reopened - (int64_t)r->unfinished);
     batch_add(r->batch, STAT_TEXT_BYTES, -(int64_t)r->text_bytes);
     if (r->open != 0 && r->stat.v[STAT_OPEN] == r->open)
         batch_set(r->batch, STAT_IDLE_DUE, 0);

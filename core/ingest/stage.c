@@ -1,7 +1,10 @@
 #include "core/ingest/stage.h"
 
+#include "core/ingest/draft.h"
 #include "core/ingest/stage_int.h"
 #include "core/ingest/upkeep.h"
+#include "core/ingest/work.h"
+#include "core/model/models.h"
 
 /* A chain ends behind the unit that passes one of these: its batch must not hold up the turns that
  * wait for the writer. A mebibyte and a thousand operations take it some 3 ms. */
@@ -30,7 +33,31 @@ static enum err_code start(struct stage_work *w, struct err *err)
         return stage__memory(err);
     w->reader = (struct said_reader){w->txn, w->space, w->arena, w->tokenizer};
     w->looked = (uint32_t)w->stat.v[STAT_LOOKED];
+    w->by_model = w->services->models != NULL && models_has_stages(w->services->models);
+    w->work_seq = UINT64_MAX;
     return stage__open_all(w, err);
+}
+
+enum err_code stage__outlook(struct stage_work *w, const struct work_row *row, struct err *err)
+{
+    struct work_outlook outlook;
+    enum err_code rc = work_outlook(w->txn, w->space, row, &outlook, err);
+    uint64_t due = outlook.due_ms;
+    for (uint32_t i = 0; i < w->n_open; i++) {
+        const struct buffer *buffer = &w->open[i]->buffer;
+        if (buffer->turns != 0 && buffer->ask_ms != 0 && (uint64_t)buffer->ask_ms < due)
+            due = (uint64_t)buffer->ask_ms;
+    }
+    batch_set(w->batch, STAT_WORK_DUE, due == UINT64_MAX ? 0 : due);
+    w->work_seq = outlook.first_seq;
+    w->outlook_known = true;
+    return rc;
+}
+
+static enum err_code settle_work(struct stage_work *w, struct err *err)
+{
+    bool any = w->by_model || w->stat.v[STAT_UNFINISHED] != 0 || w->stat.v[STAT_WORK_DUE] != 0;
+    return w->outlook_known || !any ? ERR_OK : stage__outlook(w, NULL, err);
 }
 
 /* What the walk found is written, whether an episode closed or not. */
@@ -40,6 +67,8 @@ static enum err_code write_walk(struct stage_work *w, struct err *err)
     enum err_code rc = stage__rows_write(w, err);
     if (rc == ERR_OK)
         rc = stage__open_write(w, err);
+    if (rc == ERR_OK)
+        rc = settle_work(w, err);
     if (rc != ERR_OK)
         return rc;
     /* With no turn left every number that was given is behind us, also those of deleted turns. */
@@ -49,6 +78,8 @@ static enum err_code write_walk(struct stage_work *w, struct err *err)
     batch_add(batch, STAT_PENDING, -(int64_t)w->n_looked);
     batch_add(batch, STAT_OPEN, w->opened);
     batch->processed = w->next_seq == 0 ? w->stat.v[STAT_SEQ] : w->next_seq - 1;
+    if (w->work_seq <= batch->processed)
+        batch->processed = w->work_seq - 1;
     return ERR_OK;
 }
 
@@ -68,7 +99,7 @@ static enum err_code build(struct stage_work *w, struct err *err)
     if (rc == ERR_OK && !w->changed)
         correct_due(w);
     if (rc == ERR_OK && w->closing.turns != 0)
-        rc = stage__episode(w, err);
+        rc = w->by_model ? draft_close(w, err) : stage__episode(w, err);
     if (rc == ERR_OK && w->changed)
         rc = write_walk(w, err);
     if (rc == ERR_OK && !batch_ok(w->batch))
@@ -97,6 +128,7 @@ struct chain {
     uint32_t units;
     int64_t now_ms;
     bool changed; /* more than the time when the space is due */
+    bool drafted; /* a batch has one draft, whose job is named by its seq */
     bool ended;
 };
 
@@ -123,6 +155,7 @@ static enum err_code build_unit(struct chain *c, bool *built, struct err *err)
     tokenizer_free(w->tokenizer);
     *built = rc == ERR_OK && c->batch->ops.n != ops;
     c->changed |= w->changed;
+    c->drafted |= w->drafted;
     return rc;
 }
 
@@ -156,7 +189,7 @@ static enum err_code add_unit(struct chain *c, struct err *err)
     enum err_code rc = build_unit(c, &built, &first);
     if (built)
         c->units++;
-    c->ended = !built || is_long(c);
+    c->ended = !built || c->drafted || is_long(c);
     if (rc == ERR_OK && !c->ended && lay(c, mark.ops, &first) != ERR_OK)
         c->ended = true; /* the unit itself is sound */
     if (rc == ERR_OK)
@@ -223,4 +256,70 @@ enum err_code stage_build(struct store_txn *txn, uint64_t space, const struct se
     if (rc != ERR_OK || unit->batch != NULL)
         return rc;
     return upkeep_build(txn, space, c->now_ms, arena, unit, err);
+}
+
+/* --- one act --- */
+
+/* Seq of the first turn that boundary has not looked at; 0: there is none. */
+static enum err_code find_unlooked(struct stage_work *w, struct err *err)
+{
+    char key[4];
+    struct store_item item = {STR_NONE, STR_NONE};
+    struct store_cursor *cursor = NULL;
+    struct turn turn = {.n = 0};
+    be32_set(key, w->looked + 1);
+    enum err_code rc = store_cursor_open(w->txn, w->space, KIND_TURN, &cursor, err);
+    if (rc == ERR_OK)
+        rc = store_cursor_seek(cursor, (struct str){key, sizeof key}, &item, err);
+    if (rc == ERR_OK && item.key.at != NULL)
+        rc = turn_decode(item.value, be32_get(item.key.at), &turn, err);
+    store_cursor_close(cursor);
+    w->next_seq = turn.seq;
+    return rc;
+}
+
+static enum err_code act_in(struct stage_work *w, stage_act_fn *act, void *arg, struct err *err)
+{
+    enum err_code rc = start(w, err);
+    if (rc == ERR_OK)
+        rc = act(w, arg, err);
+    if (rc != ERR_OK || !w->changed)
+        return rc;
+    rc = find_unlooked(w, err);
+    if (rc == ERR_OK)
+        rc = write_walk(w, err);
+    return rc == ERR_OK && !batch_ok(w->batch) ? stage__memory(err) : rc;
+}
+
+enum err_code stage_act(const struct stage_base *base, stage_act_fn *act, void *arg,
+                        struct batch **batch, struct err *err)
+{
+    *batch = NULL;
+    struct stage_work *w = ARENA_NEW(base->arena, struct stage_work);
+    struct chain *c = ARENA_NEW(base->arena, struct chain);
+    struct stage_unit unit;
+    if (w == NULL || c == NULL)
+        return stage__memory(err);
+    c->batch = batch_new(base->arena, base->space, CAUSE_STAGE);
+    if (c->batch == NULL)
+        return stage__memory(err);
+    *w = (struct stage_work){.txn = base->txn,
+                             .space = base->space,
+                             .services = base->services,
+                             .arena = base->arena,
+                             .unit = &c->unit,
+                             .batch = c->batch,
+                             .docs = &c->docs,
+                             .now_ms = clock_now_ms(base->services->clock)};
+    enum err_code rc = store_stat(base->txn, base->space, &w->stat, err);
+    if (rc == ERR_OK)
+        rc = act_in(w, act, arg, err);
+    tokenizer_free(w->tokenizer);
+    if (rc != ERR_OK || !w->changed)
+        return rc;
+    c->stat = w->stat;
+    c->changed = true;
+    rc = finish(c, &unit, err);
+    *batch = unit.batch;
+    return rc;
 }

@@ -7,6 +7,7 @@
  *   stage_walk.c      events in order: turns, flushes, idleness -> an episode to close, or none
  *   stage_rows.c      rows of COLUMN_TURN that the unit changes, written once each
  *   stage_episode.c   the closed episode: describe -> topic -> facts -> batch
+ *   draft.c           the same with a model: closed as a draft, finished by work.h
  *   facts*.c, topic*.c, describe*.c   the stages themselves */
 #ifndef HM_CORE_INGEST_STAGE_INT_H
 #define HM_CORE_INGEST_STAGE_INT_H
@@ -61,6 +62,7 @@ struct stage_work {
     struct columns *columns;
     struct lengths *lengths;
     int64_t now_ms;
+    bool by_model; /* a chat model says where episodes end and what they are */
 
     /* stage_open.c */
     struct open_buffer **open; /* those with turns > 0, and emptied ones that must be written */
@@ -79,6 +81,9 @@ struct stage_work {
     uint64_t next_seq;     /* of the first turn that was not looked at; 0: there is none */
     struct buffer closing; /* turns > 0: the episode to build */
     bool changed;          /* there is something to commit */
+    bool drafted;          /* an episode became a draft */
+    bool outlook_known;
+    uint64_t work_seq; /* stage__outlook(); UINT64_MAX: nothing waits */
 
     /* stage_rows.c */
     struct row_edit *rows;
@@ -113,6 +118,24 @@ enum err_code stage__add_names(struct stage_work *w, const struct said *said, st
 
 /* stage_walk.c: goes on until an episode is to be closed or nothing is left. */
 enum err_code stage__walk(struct stage_work *w, struct err *err) MUST_USE;
+
+/* stage.c: when work with models is next due and what holds processed_seq back, with `row` as in
+ * work_outlook(). */
+struct work_row;
+enum err_code stage__outlook(struct stage_work *w, const struct work_row *row,
+                             struct err *err) MUST_USE;
+
+/* A batch that does one thing in a space's lane, with all that a unit has at hand. NULL: `act`
+ * changed nothing (w->changed). */
+typedef enum err_code stage_act_fn(struct stage_work *w, void *arg, struct err *err);
+struct stage_base {
+    struct store_txn *txn;
+    uint64_t space;
+    const struct services *services;
+    struct arena *arena;
+};
+enum err_code stage_act(const struct stage_base *base, stage_act_fn *act, void *arg,
+                        struct batch **batch, struct err *err) MUST_USE;
 
 /* stage_rows.c: the row as it will be; NULL when memory is short. The pointer dies with the next
  * call. */

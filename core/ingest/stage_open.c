@@ -192,7 +192,7 @@ enum err_code stage__open_write(struct stage_work *w, struct err *err)
         if (!open->changed)
             continue;
         enum err_code rc = ERR_OK;
-        if (open->buffer.turns != 0)
+        if (open->buffer.turns != 0 && !w->by_model)
             rc = boundary_encode(&open->rule, w->arena, &open->buffer, err);
         if (rc != ERR_OK)
             return rc;
@@ -209,7 +209,7 @@ uint64_t stage__open_due(const struct stage_work *w)
         const struct open_buffer *open = w->open[i];
         if (open->buffer.turns == 0)
             continue;
-        if (open->changed && boundary_has_cut(&open->rule, &open->buffer))
+        if (open->changed && !w->by_model && boundary_has_cut(&open->rule, &open->buffer))
             return STAGE_DUE_NOW;
         int64_t at = open->buffer.arrival_ms + w->services->idle_close_ms;
         if (at < least)

@@ -30,7 +30,10 @@ static enum err_code keep_said(struct stage_work *w, struct said *said, struct e
 static void take(struct stage_work *w, struct open_buffer *open, uint32_t turns)
 {
     ASSERT(w->closing.turns == 0);
-    boundary_take(&open->rule, &open->buffer, turns, &w->closing);
+    if (w->by_model)
+        buffer_take_all(&open->buffer, &w->closing);
+    else
+        boundary_take(&open->rule, &open->buffer, turns, &w->closing);
     open->changed = true;
     w->opened -= turns;
     w->changed = true;
@@ -39,6 +42,10 @@ static void take(struct stage_work *w, struct open_buffer *open, uint32_t turns)
 /* Nothing more will come to this buffer: what is left of it, up to the next certain cut. */
 static enum err_code close_rest(struct stage_work *w, struct open_buffer *open, struct err *err)
 {
+    if (w->by_model) {
+        take(w, open, open->buffer.turns);
+        return ERR_OK;
+    }
     enum err_code rc = stage__open_load(w, open, err);
     if (rc != ERR_OK)
         return rc;
@@ -137,20 +144,47 @@ static enum err_code link_turn(struct stage_work *w, const struct buffer *buffer
     return ok ? ERR_OK : stage__memory(err);
 }
 
-static enum err_code append(struct stage_work *w, struct open_buffer *open, struct said *said,
-                            struct err *err)
+/* The built-in rule sees the turn. */
+static enum err_code append_by_rule(struct stage_work *w, struct open_buffer *open,
+                                    const struct said *said, struct err *err)
 {
     struct boundary_turn turn;
-    enum err_code rc = link_turn(w, &open->buffer, &said->turn, err);
+    enum err_code rc = stage__open_load(w, open, err);
     if (rc == ERR_OK)
         rc = stage__add_names(w, said, &open->rule, err);
     if (rc == ERR_OK)
         rc = stage__features(w, said, &turn, err);
     if (rc == ERR_OK)
+        boundary_append(&open->rule, &open->buffer, &turn);
+    return rc;
+}
+
+/* A model is asked when enough is new. */
+static void append_for_model(struct stage_work *w, struct buffer *buffer, const struct turn *turn)
+{
+    buffer_append(buffer, &(struct buffer_turn){.n = turn->n,
+                                                .first_doc = turn->doc,
+                                                .last_doc = turn->doc + turn->docs - 1,
+                                                .tokens = buffer_tokens(turn->text),
+                                                .time_ms = turn->time_ms});
+    buffer->state = STR(""); /* of the rule: not known */
+    buffer->fresh++;
+    if (buffer->fresh >= BOUNDARY_ASK && buffer->ask_ms == 0)
+        buffer->ask_ms = w->now_ms;
+}
+
+static enum err_code append(struct stage_work *w, struct open_buffer *open, struct said *said,
+                            struct err *err)
+{
+    enum err_code rc = link_turn(w, &open->buffer, &said->turn, err);
+    if (rc == ERR_OK)
         rc = keep_said(w, said, err);
+    if (rc == ERR_OK && w->by_model)
+        append_for_model(w, &open->buffer, &said->turn);
+    else if (rc == ERR_OK)
+        rc = append_by_rule(w, open, said, err);
     if (rc != ERR_OK)
         return rc;
-    boundary_append(&open->rule, &open->buffer, &turn);
     open->buffer.arrival_ms = said->turn.received_ms;
     open->changed = true;
     if (open->buffer.end_ms < w->least_end_ms)
@@ -163,6 +197,13 @@ static enum err_code append(struct stage_work *w, struct open_buffer *open, stru
     w->opened++;
     w->changed = true;
     return ERR_OK;
+}
+
+/* The hard cut, whatever a model may say: turns of an episode that can't grow. */
+static uint32_t full_length(const struct buffer *buffer)
+{
+    bool full = buffer->turns >= LIMIT_EPISODE_TURNS || buffer->tokens >= LIMIT_EPISODE_TOKENS;
+    return full ? buffer->turns : 0;
 }
 
 /* Either closes a buffer, and the turn comes again in the next unit, or takes the turn in. */
@@ -180,14 +221,13 @@ static enum err_code look_at(struct stage_work *w, struct turn *turn, struct err
     bool alone = buffer_tokens(turn->text) > LIMIT_EPISODE_TOKENS;
     if (open->buffer.turns != 0 && (alone || is_apart(&open->buffer, turn)))
         return close_rest(w, open, err);
-    rc = stage__open_load(w, open, err);
-    if (rc == ERR_OK)
-        rc = said_of(&w->reader, turn, &said, err);
+    rc = said_of(&w->reader, turn, &said, err);
     if (rc == ERR_OK)
         rc = append(w, open, said, err);
     if (rc != ERR_OK)
         return rc;
-    uint32_t turns = boundary_cut(&open->rule, &open->buffer, false);
+    uint32_t turns =
+        w->by_model ? full_length(&open->buffer) : boundary_cut(&open->rule, &open->buffer, false);
     if (turns != 0)
         take(w, open, turns);
     return ERR_OK;
@@ -309,7 +349,7 @@ enum err_code stage__walk(struct stage_work *w, struct err *err)
     struct job flush = {.seq = 0};
     struct store_cursor *cursor = NULL;
     enum err_code rc = ERR_OK;
-    if (w->stat.v[STAT_IDLE_DUE] == STAGE_DUE_NOW)
+    if (w->stat.v[STAT_IDLE_DUE] == STAGE_DUE_NOW && !w->by_model)
         rc = finish_cuts(w, err);
     if (rc == ERR_OK && w->stat.v[STAT_FLUSHES] != 0)
         rc = flush_first(w->txn, w->space, &flush, err);

@@ -1,6 +1,7 @@
 #include "core/ingest/work.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "core/base/hash.h"
 #include "core/ingest/boundary.h"
@@ -13,6 +14,10 @@ struct works *works_new(lanes_submit_fn *submit, void *arg)
         return NULL;
     if (pthread_mutex_init(&works->lock, NULL) != 0) {
         free(works);
+        return NULL;
+    }
+    if (getrandom(&works->secret, sizeof works->secret, 0) != sizeof works->secret) {
+        works_free(works);
         return NULL;
     }
     works->submit = submit;
@@ -159,10 +164,9 @@ static enum err_code start_boundaries(struct dispatch *d, struct store_cursor *c
     return rc;
 }
 
-static enum err_code each(struct store_txn *txn, struct dispatch *d, enum store_kind kind,
-                          enum err_code (*walk)(struct dispatch *, struct store_cursor *,
-                                                struct err *),
-                          struct err *err)
+static enum err_code
+each(struct store_txn *txn, struct dispatch *d, enum store_kind kind,
+     enum err_code (*walk)(struct dispatch *, struct store_cursor *, struct err *), struct err *err)
 {
     struct store_cursor *cursor = NULL;
     enum err_code rc = store_cursor_open(txn, d->space, kind, &cursor, err);
@@ -175,9 +179,8 @@ static enum err_code each(struct store_txn *txn, struct dispatch *d, enum store_
 enum err_code works_dispatch(struct works *works, struct store_txn *txn, uint64_t space,
                              unsigned *started, struct err *err)
 {
-    struct dispatch d = {.works = works,
-                         .space = space,
-                         .now_ms = (uint64_t)clock_now_ms(works->services->clock)};
+    struct dispatch d = {
+        .works = works, .space = space, .now_ms = (uint64_t)clock_now_ms(works->services->clock)};
     struct space_stat stat;
     *started = 0;
     enum err_code rc = store_stat(txn, space, &stat, err);
@@ -198,6 +201,7 @@ void work__finish(struct step *step)
     struct work *work = (struct work *)(void *)step;
     struct works *works = work->works;
     uint64_t space = work->space;
+    tokenizer_free(work->tokenizer);
     arena_free(work->arena);
     arena_free(work->batch_arena);
     lock(works);

@@ -70,10 +70,16 @@ struct work_row {
 };
 
 void work_put(struct batch *batch, const struct work_row *row);
+/* The same with the batch's own seq as its key. */
+void work_put_new(struct batch *batch, const struct work_row *row);
 void work_del(struct batch *batch, uint64_t seq);
 /* Absent: ERR_OK with seq 0. */
 enum err_code work_get(struct store_txn *txn, uint64_t space, uint64_t seq, struct work_row *row,
                        struct err *err) MUST_USE;
+
+/* Whether its stage may begin: a topic is assigned behind everything older. */
+enum err_code work_is_runnable(struct store_txn *txn, uint64_t space, const struct work_row *row,
+                               bool *yes, struct err *err) MUST_USE;
 
 /* What the rows of a space come to. */
 struct work_outlook {

@@ -53,8 +53,8 @@ enum err_code work__dialogue(struct work *work, struct store_txn *txn,
 {
     const struct said_reader reader = {txn, work->space, work->arena, NULL};
     struct said_numbers list;
-    enum err_code rc = said_session(&reader, range->session_no, range->first_n, range->last_n,
-                                    &list, err);
+    enum err_code rc =
+        said_session(&reader, range->session_no, range->first_n, range->last_n, &list, err);
     if (rc != ERR_OK)
         return rc;
     struct ask_turn *turns = ARENA_ARRAY(work->arena, struct ask_turn, list.n);
@@ -75,9 +75,9 @@ static enum err_code dialogue_of_episode(struct work *work, struct store_txn *tx
 }
 
 /* What memory has that is most like the episode, as a query finds it. */
-static enum err_code recall_like(struct work *work, struct store_txn *txn,
-                                 const struct episode *e, const struct recall_query *lists,
-                                 struct recall_reply *reply, struct err *err)
+static enum err_code recall_like(struct work *work, struct store_txn *txn, const struct episode *e,
+                                 const struct recall_query *lists, struct recall_reply *reply,
+                                 struct err *err)
 {
     struct space settings;
     struct recall_query query = *lists;
@@ -148,12 +148,11 @@ static enum err_code add_candidate(struct work *work, struct store_txn *txn, uin
     enum err_code rc = last_link(work, txn, id, &topic, err);
     if (rc != ERR_OK || topic.id == 0 || is_listed(list, *n, topic.id))
         return rc;
-    list[(*n)++] =
-        (struct ask_candidate){.number = topic.id,
-                               .title = keep(work->arena, topic.title, &ok),
-                               .summary = keep(work->arena, topic.summary, &ok),
-                               .keywords = join_keywords(work->arena, &topic, &ok),
-                               .last_ms = topic.end_ms};
+    list[(*n)++] = (struct ask_candidate){.number = topic.id,
+                                          .title = keep(work->arena, topic.title, &ok),
+                                          .summary = keep(work->arena, topic.summary, &ok),
+                                          .keywords = join_keywords(work->arena, &topic, &ok),
+                                          .last_ms = topic.end_ms};
     return ok ? ERR_OK : work__memory(err);
 }
 
@@ -162,8 +161,7 @@ static enum err_code ask_for_topics(struct work *work, struct store_txn *txn,
 {
     struct recall_reply like;
     struct recall_query lists = recall_defaults();
-    struct ask_candidate *list =
-        ARENA_ARRAY(work->arena, struct ask_candidate, ASK_CANDIDATES_MAX);
+    struct ask_candidate *list = ARENA_ARRAY(work->arena, struct ask_candidate, ASK_CANDIDATES_MAX);
     uint32_t n = 0;
     bool ok = list != NULL;
     if (!ok)
@@ -289,7 +287,9 @@ static enum err_code prepare(struct work *work, struct store_txn *txn, enum work
     work->own = a;
     a->stage = job.stage;
     *next = WORK_APPLY;
-    if (e.id == 0 || job.state == JOB_CANCELLED)
+    const struct models *models = work->works->services->models;
+    if (e.id == 0 || job.state == JOB_CANCELLED || models == NULL ||
+        !models_has(models, purposes[job.stage]))
         return ERR_OK;
     model_call_init(&work->call, purposes[job.stage], work->arena);
     rc = asks[job.stage](work, txn, &e, a, err);
@@ -388,23 +388,26 @@ static enum err_code did_not(struct stage_work *w, struct act *x, struct work_ro
 {
     struct job *job = &x->job;
     bool cancelled = job->state == JOB_CANCELLED;
+    bool given_up = cancelled || !x->work->asked; /* there is nobody to ask */
     job->attempts++;
     if (job->failing_ms == 0)
         job->failing_ms = w->now_ms;
     const struct work_failure failure =
         work__failure(x->work, job->attempts, job->failing_ms, w->now_ms);
     if (!cancelled)
-        job->error = str_of(x->work->call.err.message);
-    if (!cancelled && !failure.given_up) {
+        job->error =
+            x->work->asked ? str_of(x->work->call.err.message) : STR("no chat model is configured");
+    if (!given_up && !failure.given_up) {
         job->state = JOB_WAITING;
         job->due_ms = failure.due_ms;
         row->due_ms = (uint64_t)failure.due_ms;
         return ERR_OK;
     }
-    enum err_code rc = draft_built_in(w, job->episode, err);
-    job->degraded = true;
+    bool degraded = x->work->asked;
+    enum err_code rc = draft_built_in(w, job->episode, degraded, err);
+    job->degraded = degraded;
     job->due_ms = 0;
-    end_job(w, job, cancelled ? JOB_CANCELLED : JOB_FAILED);
+    end_job(w, job, cancelled ? JOB_CANCELLED : degraded ? JOB_FAILED : JOB_COMPLETED);
     return rc;
 }
 
@@ -447,8 +450,8 @@ static enum err_code unlink(struct work *work, struct store_txn *txn, struct bat
     if (rc != ERR_OK || row.seq == 0 || a->stage == JOB_STAGE_DESCRIBE)
         return rc;
     rc = job_get(txn, work->space, work->id, &job, err);
-    return rc == ERR_OK ? draft_unlink(txn, work->space, work->batch_arena, job.episode,
-                                       (enum job_stage)a->stage, batch, err)
+    const struct stage_base base = {txn, work->space, work->works->services, work->batch_arena};
+    return rc == ERR_OK ? draft_unlink(&base, job.episode, (enum job_stage)a->stage, batch, err)
                         : rc;
 }
 
@@ -462,7 +465,8 @@ static enum err_code apply(struct work *work, struct store_txn *txn, struct batc
         rc = unlink(work, txn, batch, err);
     if (rc != ERR_OK || *batch != NULL)
         return rc;
-    rc = stage_act(txn, work->space, work->works->services, work->batch_arena, act, &x, batch, err);
+    const struct stage_base base = {txn, work->space, work->works->services, work->batch_arena};
+    rc = stage_act(&base, act, &x, batch, err);
     *next = x.next;
     return rc;
 }

@@ -12,7 +12,8 @@
 #include <stdatomic.h>
 
 #include "core/ingest/work.h"
-#include "core/model/call.h"
+#include "core/model/ask.h"
+#include "core/text/token.h"
 
 enum work_kind { WORK_EPISODE, WORK_BOUNDARY, WORK_KINDS };
 
@@ -31,14 +32,20 @@ struct work {
     uint64_t id;         /* seq of the job; ordinal of the session */
     struct arena *arena; /* of the question and its answer; made anew for each stage */
     struct arena *batch_arena;
-    void *own; /* the kind's, in `arena` */
+    void *own;                   /* the kind's, in `arena` */
+    struct tokenizer *tokenizer; /* of the question's reader; NULL: none */
     struct model_call call;
-    bool asked;         /* `call` has an answer or a failure */
+    bool asked;          /* `call` has an answer or a failure */
     enum work_next next; /* after the commit */
     unsigned conflicts;
     atomic_bool cancelled; /* relaxed: set by works_cancel(), seen before the next apply */
-    uint64_t random; /* of the back-off */
+    uint64_t random;       /* of the back-off */
     struct work *next_free;
+};
+
+/* Turns of one session, as an episode or a buffer has them. */
+struct work_range {
+    uint32_t session_no, first_n, last_n;
 };
 
 /* What a kind does; both get a snapshot that ends when they return, so what the call or a later
@@ -61,7 +68,8 @@ struct works {
     struct work work[WORKS_MAX];
     struct work *free;
     unsigned busy;
-    bool overflow; /* something due was not started for want of a place */
+    uint64_t secret; /* of this process: keys of fences in prompts */
+    bool overflow;   /* something due was not started for want of a place */
     bool stopping;
 };
 
@@ -79,6 +87,12 @@ struct work_failure {
 struct work_failure work__failure(struct work *work, uint32_t attempts, int64_t failing_ms,
                                   int64_t now_ms);
 int64_t work__now_ms(const struct work *work);
+/* For the fence of a prompt: nobody can foresee it. */
+uint64_t work__seed(struct work *work);
+/* The living turns of the range, copied. */
+enum err_code work__dialogue(struct work *work, struct store_txn *txn,
+                             const struct work_range *range, struct ask_dialogue *out,
+                             struct err *err) MUST_USE;
 
 /* work_rows.c */
 enum err_code work__decode(struct str key, struct str value, struct work_row *row,

@@ -2,7 +2,7 @@
 
 enum { ROW_KEY = 8, ROW_BYTES = 17 };
 
-void work_put(struct batch *batch, const struct work_row *row)
+static uint32_t put(struct batch *batch, const struct work_row *row)
 {
     char key[ROW_KEY], value[ROW_BYTES];
     ASSERT(row->stage != JOB_STAGE_NONE && row->stage < JOB_STAGES);
@@ -10,8 +10,18 @@ void work_put(struct batch *batch, const struct work_row *row)
     le64_set(value, row->due_ms);
     le64_set(value + 8, row->first_seq);
     value[16] = (char)row->stage;
-    (void)batch_put(batch, KIND_WORK, (struct str){key, sizeof key},
-                    (struct str){value, sizeof value}, 0);
+    return batch_put(batch, KIND_WORK, (struct str){key, sizeof key},
+                     (struct str){value, sizeof value}, 0);
+}
+
+void work_put(struct batch *batch, const struct work_row *row)
+{
+    (void)put(batch, row);
+}
+
+void work_put_new(struct batch *batch, const struct work_row *row)
+{
+    batch_fix(batch, put(batch, row), FIX_KEY, 0, SLOT_SEQ, 0);
 }
 
 void work_del(struct batch *batch, uint64_t seq)
@@ -41,11 +51,44 @@ enum err_code work_get(struct store_txn *txn, uint64_t space, uint64_t seq, stru
     struct str value;
     *row = (struct work_row){0};
     be64_set(key, seq);
-    enum err_code rc =
-        store_get(txn, space, KIND_WORK, (struct str){key, sizeof key}, &value, err);
+    enum err_code rc = store_get(txn, space, KIND_WORK, (struct str){key, sizeof key}, &value, err);
     if (rc != ERR_OK || value.at == NULL)
         return rc;
     return work__decode((struct str){key, sizeof key}, value, row, err);
+}
+
+static enum err_code has_older_topic(struct store_cursor *cursor, uint64_t seq, bool *has,
+                                     struct err *err)
+{
+    struct store_item item;
+    enum err_code rc = store_cursor_seek(cursor, STR(""), &item, err);
+    *has = false;
+    while (rc == ERR_OK && item.key.at != NULL && !*has) {
+        struct work_row row;
+        rc = work__decode(item.key, item.value, &row, err);
+        if (rc != ERR_OK || row.seq >= seq)
+            return rc;
+        *has = row.stage <= JOB_STAGE_TOPIC;
+        rc = store_cursor_next(cursor, &item, err);
+    }
+    return rc;
+}
+
+enum err_code work_is_runnable(struct store_txn *txn, uint64_t space, const struct work_row *row,
+                               bool *yes, struct err *err)
+{
+    struct store_cursor *cursor = NULL;
+    bool waits = false;
+    if (row->stage != JOB_STAGE_TOPIC) {
+        *yes = true;
+        return ERR_OK;
+    }
+    enum err_code rc = store_cursor_open(txn, space, KIND_WORK, &cursor, err);
+    if (rc == ERR_OK)
+        rc = has_older_topic(cursor, row->seq, &waits, err);
+    store_cursor_close(cursor);
+    *yes = !waits;
+    return rc;
 }
 
 /* --- outlook --- */

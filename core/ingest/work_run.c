@@ -1,6 +1,6 @@
 /* The step of a work: prepare -> call -> lane -> apply -> commit -> again or end. */
-#include "core/base/limits.h"
 #include "core/base/hash.h"
+#include "core/base/limits.h"
 #include "core/ingest/lane.h"
 #include "core/ingest/work_int.h"
 
@@ -10,8 +10,8 @@ enum {
     BACKOFF_LAST_MS = 120 * 1000,
 };
 
-static const struct work_ops *const ops[WORK_KINDS] = {[WORK_EPISODE] = &work__episode,
-                                                       [WORK_BOUNDARY] = &work__boundary};
+static const struct work_ops *const ops[WORK_KINDS] = {
+    [WORK_EPISODE] = &work__episode, [WORK_BOUNDARY] = &work__boundary};
 
 static enum step_verdict prepare(struct step *step), apply(struct step *step),
     committed(struct step *step), answered(struct step *step);
@@ -30,6 +30,19 @@ int64_t work__now_ms(const struct work *work)
     return clock_now_ms(work->works->services->clock);
 }
 
+static uint64_t draw(struct work *work)
+{
+    work->random = work->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return work->random >> 33;
+}
+
+uint64_t work__seed(struct work *work)
+{
+    uint64_t mix[3] = {draw(work), (uint64_t)clock_mono_ns(work->works->services->clock),
+                       work->works->secret};
+    return hash64((struct str){(const char *)mix, sizeof mix});
+}
+
 struct work_failure work__failure(struct work *work, uint32_t attempts, int64_t failing_ms,
                                   int64_t now_ms)
 {
@@ -38,8 +51,7 @@ struct work_failure work__failure(struct work *work, uint32_t attempts, int64_t 
     int64_t most = (int64_t)BACKOFF_FIRST_MS << doublings;
     if (most > BACKOFF_LAST_MS)
         most = BACKOFF_LAST_MS;
-    work->random = work->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    int64_t wait = 1 + (int64_t)((work->random >> 33) % (uint64_t)most);
+    int64_t wait = 1 + (int64_t)(draw(work) % (uint64_t)most);
     if (wait < call->retry_after_ms)
         wait = call->retry_after_ms;
     int64_t patience = work->works->services->model_patience_ms;
@@ -86,6 +98,8 @@ static enum step_verdict prepare(struct step *step)
         return STEP_DONE;
     work->asked = false;
     work->conflicts = 0;
+    tokenizer_free(work->tokenizer);
+    work->tokenizer = NULL;
     enum err_code rc = renew(&work->arena, &err);
     if (rc == ERR_OK)
         rc = store_begin(work->works->services->store, &txn, &err);
