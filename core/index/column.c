@@ -64,6 +64,15 @@ void columns_turn_ahead(const struct columns *c, uint32_t doc)
         __builtin_prefetch(block.at + at);
 }
 
+void columns_turn_block(struct columns *c, uint32_t doc, struct turn_row rows[COLUMN_ROWS])
+{
+    struct str block = blocks__get(&c->blocks, COLUMN_TURN, doc / COLUMN_ROWS);
+    size_t size = COLUMN_ROWS * sizeof *rows;
+    size_t len = block.len < size ? block.len : size;
+    memcpy(rows, block.at, len);
+    memset((char *)rows + len, 0, size - len);
+}
+
 void columns_turn(struct columns *c, uint32_t doc, struct turn_row *row)
 {
     row_copy(c, COLUMN_TURN, doc, row, sizeof *row);

@@ -88,6 +88,8 @@ void columns_read_all(struct columns *c, enum column column);
 /* Asks the processor for the block of rows that holds one that will be read soon, when the block
  * is known. */
 void columns_turn_ahead(const struct columns *c, uint32_t doc);
+/* Copies out the COLUMN_ROWS rows of the block that holds `doc`; zero where never written. */
+void columns_turn_block(struct columns *c, uint32_t doc, struct turn_row rows[COLUMN_ROWS]);
 /* Copies the row out; zero when it was never written. Read errors stay: columns_error(). */
 void columns_turn(struct columns *c, uint32_t doc, struct turn_row *row);
 void columns_fact(struct columns *c, uint32_t fact_id, struct fact_row *row);

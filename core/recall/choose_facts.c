@@ -298,34 +298,32 @@ static void sum_block(const struct strip_block *restrict block, float *restrict 
         sums[i] = own * block->own[i] + w1 * block->w1[i] + w2 * block->w2[i] + w4 * block->w4[i];
 }
 
-/* is_hopeless() of a touched turn by what lies at hand: most turns of a question with common words
- * go no further. `sum` is that of sum_block() and the best fact's. */
-static bool is_passed_over(const struct offering *o, uint32_t place, const struct turn_info *info,
-                           float sum)
+/* What sum_block() must give for a fact of the turn to have a chance; -1 where every turn that is
+ * touched is looked at: dates are not in the sum, and is_hopeless() tells who else. */
+static float least_sum(const struct offering *o, uint32_t at)
 {
     const struct recall *r = o->r;
+    const struct candidates *list = &r->stage[STAGE_FACTS];
     const float *w = recall__weights[STAGE_FACTS];
-    if ((info->flags & TURN_ROW_DONE) == 0 || r->query->explain)
-        return false;
-    float most = sum / r->reach + w[SIGNAL_EPISODE] * o->best_episode;
-    if (r->strip.date != NULL)
-        most += w[SIGNAL_DATE] * r->strip.date[place];
-    return recall__is_hopeless(&r->stage[STAGE_FACTS], most, factor_of(info));
+    if (r->strip.date != NULL || (r->strip.state[at] & STRIP_RECENT) != 0 || r->query->explain)
+        return -1;
+    return (list->hopeless / o->most_factor - w[SIGNAL_EPISODE] * o->best_episode) * r->reach -
+           w[SIGNAL_OWN] * r->best_fact;
 }
 
+/* Most turns of a question with common words go no further than this. */
 static enum err_code offer_block(struct offering *o, uint32_t at, struct err *err)
 {
-    struct recall *r = o->r;
-    const struct strip *strip = &r->strip;
-    const float facts = recall__weights[STAGE_FACTS][SIGNAL_OWN] * r->best_fact;
+    const struct strip *strip = &o->r->strip;
     float sums[STRIP_BLOCK];
     enum err_code rc = ERR_OK;
     sum_block(&strip->blocks[at], sums);
+    float least = least_sum(o, at);
     for (uint32_t i = 0; rc == ERR_OK && i < STRIP_BLOCK; i++) {
-        uint32_t place = at * STRIP_BLOCK + i, doc = strip->docs[place];
-        if (doc != 0 && recall__is_touched(strip, place) &&
-            !is_passed_over(o, place, &r->turns[doc - 1], sums[i] + facts))
-            rc = offer_turn(o, doc - 1, err);
+        uint32_t place = at * STRIP_BLOCK + i;
+        if (sums[i] < least || strip->docs[place] == 0 || !recall__is_touched(strip, place))
+            continue;
+        rc = offer_turn(o, strip->docs[place] - 1, err);
     }
     return rc;
 }

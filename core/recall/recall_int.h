@@ -39,9 +39,10 @@ struct turn_info {
 };
 enum turn_state {
     TURN_LOADED = 1,  /* what its row says */
-    TURN_NEEDED = 2,  /* strip.c: gets a place */
-    TURN_OFFERED = 4, /* without being touched */
-    TURN_WEIGHED = 8, /* for the context */
+    TURN_NEEDED = 2,  /* gets a place */
+    TURN_LAID = 4,    /* has it */
+    TURN_OFFERED = 8, /* without being touched */
+    TURN_WEIGHED = 16 /* for the context */
 };
 _Static_assert(sizeof(struct turn_info) == 16, "four to a line of the cache");
 
@@ -58,6 +59,7 @@ struct strip_block {
 struct strip {
     uint32_t n;     /* places, a multiple of STRIP_BLOCK */
     uint32_t *docs; /* by place: document + 1; 0: a gap */
+    float *lengths; /* by place; as the next, 0 for STRIP_REACH places before and behind */
     float *tf;      /* by place, of the term at hand; all 0 between terms */
     float *date;    /* by place; NULL: the question has no date */
     struct strip_block *blocks; /* n / STRIP_BLOCK */
@@ -67,6 +69,7 @@ struct strip {
 enum strip_state {
     STRIP_READY = 1, /* norms and scores are there; what is not ready has no score */
     STRIP_DIRTY = 2, /* the term at hand is in it, or near */
+    STRIP_RECENT = 4 /* one of its turns has no facts yet */
 };
 
 /* A node that may be shown. */
@@ -168,8 +171,8 @@ bool recall__is_named(const struct recall *r, uint32_t speaker_no);
 /* score.c: one pass over the postings; scores of all layers. */
 enum err_code recall__score(struct recall *r, int64_t *collected_ns, const struct clock *clock,
                             struct err *err);
-void recall__turn_load(struct recall *r, struct turn_info *info, uint32_t doc,
-                       const struct turn_row *row);
+void recall__turn_load(struct recall *r, struct turn_info *info, const struct turn_row *row,
+                       uint32_t length);
 /* What is known of a document, loaded. */
 static inline struct turn_info *recall__turn(struct recall *r, uint32_t doc)
 {
@@ -177,7 +180,7 @@ static inline struct turn_info *recall__turn(struct recall *r, uint32_t doc)
     struct turn_row row;
     if ((info->state & TURN_LOADED) == 0) {
         columns_turn(r->columns, doc, &row);
-        recall__turn_load(r, info, doc, &row);
+        recall__turn_load(r, info, &row, lengths_get(r->lengths, LAYER_TURN, doc));
     }
     return info;
 }

@@ -40,6 +40,7 @@ struct node_scores {
     uint32_t n; /* greatest id */
     uint32_t *list;
     uint32_t *n_list;
+    float norms[LENGTH_CODES];
 };
 
 static uint32_t node_of(struct recall *r, enum layer layer, uint32_t doc)
@@ -50,19 +51,26 @@ static uint32_t node_of(struct recall *r, enum layer layer, uint32_t doc)
                                   : columns_topic_of_doc(r->columns, doc);
 }
 
+/* Whole numbers repeat, so what a length makes of the denominator is worked out once. */
 static void score_nodes(struct recall *r, uint32_t term, const struct node_scores *nodes)
 {
     const struct postings *found = postings_of(r, r->term_slot[term], nodes->layer);
-    struct bm25 p = bm25_of(r, nodes->layer, 1);
+    struct str codes = STR("");
+    uint32_t block = UINT32_MAX;
     for (uint32_t i = 0; i < found->n; i++) {
         uint32_t doc = found->at[i].doc, id = node_of(r, nodes->layer, doc);
         if (id == 0 || id > nodes->n)
             continue;
+        if (doc / LENGTH_BLOCK != block) {
+            block = doc / LENGTH_BLOCK;
+            codes = lengths_codes(r->lengths, nodes->layer, block);
+        }
+        uint32_t at = doc % LENGTH_BLOCK;
+        float norm = nodes->norms[at < codes.len ? (uint8_t)codes.at[at] : 0];
         float *score = &nodes->scores[id - 1];
         if (*score == 0)
             nodes->list[(*nodes->n_list)++] = id;
-        *score += r->idf[term] * bm25_tf(&p, (float)found->at[i].tf,
-                                         (float)lengths_get(r->lengths, nodes->layer, doc));
+        *score += r->idf[term] * bm25_saturate(RECALL_K1, (float)found->at[i].tf, norm);
     }
 }
 
@@ -102,40 +110,57 @@ static unsigned wanted_layers(const struct recall *r)
     return mask;
 }
 
+static void score_layer(struct recall *r, struct node_scores nodes)
+{
+    struct bm25 p = bm25_of(r, nodes.layer, 1);
+    for (int code = 0; code < LENGTH_CODES; code++)
+        nodes.norms[code] = bm25_norm(&p, (float)length_decode((uint8_t)code));
+    for (uint32_t i = 0; i < r->n_terms; i++)
+        if (r->idf[i] != 0)
+            score_nodes(r, i, &nodes);
+}
+
+static void score_all_nodes(struct recall *r)
+{
+    score_layer(r, (struct node_scores){.layer = LAYER_FACT,
+                                        .scores = r->fact_own,
+                                        .n = last_id(r, STAT_NEXT_FACT),
+                                        .list = r->fact_list,
+                                        .n_list = &r->n_fact_list});
+    score_layer(r, (struct node_scores){.layer = LAYER_EPISODE,
+                                        .scores = r->episode_own,
+                                        .n = last_id(r, STAT_NEXT_EPISODE),
+                                        .list = r->episode_list,
+                                        .n_list = &r->n_episode_list});
+    score_layer(r, (struct node_scores){.layer = LAYER_TOPIC,
+                                        .scores = r->topic_own,
+                                        .n = last_id(r, STAT_NEXT_TOPIC),
+                                        .list = r->topic_list,
+                                        .n_list = &r->n_topic_list});
+    for (uint32_t i = 0; i < r->n_fact_list; i++)
+        if (r->fact_own[r->fact_list[i] - 1] > r->best_fact)
+            r->best_fact = r->fact_own[r->fact_list[i] - 1];
+}
+
 static enum err_code score_words(struct recall *r, struct err *err)
 {
-    const struct node_scores nodes[] = {
-        {LAYER_FACT, r->fact_own, last_id(r, STAT_NEXT_FACT), r->fact_list, &r->n_fact_list},
-        {LAYER_EPISODE, r->episode_own, last_id(r, STAT_NEXT_EPISODE), r->episode_list,
-         &r->n_episode_list},
-        {LAYER_TOPIC, r->topic_own, last_id(r, STAT_NEXT_TOPIC), r->topic_list, &r->n_topic_list},
-    };
     static const float widths[] = {1, 3, 5, 9};
     for (int i = 0; i < 4; i++)
         r->strip.p[i] = bm25_of(r, LAYER_TURN, widths[i]);
     enum err_code rc = recall__strip_build(r, err);
-    if (rc != ERR_OK)
-        return rc;
-    for (uint32_t i = 0; i < r->n_terms; i++) {
-        uint32_t df = postings_of(r, r->term_slot[i], LAYER_TURN)->n;
-        if (df == 0)
+    for (uint32_t i = 0; rc == ERR_OK && i < r->n_terms; i++) {
+        const struct postings *found = postings_of(r, r->term_slot[i], LAYER_TURN);
+        if (found->n == 0)
             continue;
-        r->idf[i] = bm25_idf(r->stat.v[STAT_DOCS_TURN], df);
+        r->idf[i] = bm25_idf(r->stat.v[STAT_DOCS_TURN], found->n);
         r->reach += r->idf[i] * (RECALL_K1 + 1.0f);
-    }
-    for (uint32_t i = 0; i < r->n_terms; i++) {
-        if (r->idf[i] == 0)
-            continue;
-        recall__strip_term(r, postings_of(r, r->term_slot[i], LAYER_TURN), r->idf[i]);
-        for (size_t k = 0; k < sizeof nodes / sizeof nodes[0]; k++)
-            score_nodes(r, i, &nodes[k]);
+        recall__strip_term(r, found, r->idf[i]);
     }
     if (r->reach == 0)
         r->reach = 1;
-    for (uint32_t i = 0; i < r->n_fact_list; i++)
-        if (r->fact_own[r->fact_list[i] - 1] > r->best_fact)
-            r->best_fact = r->fact_own[r->fact_list[i] - 1];
-    return ERR_OK;
+    if (rc == ERR_OK)
+        score_all_nodes(r);
+    return rc;
 }
 
 /* The share of the question's dates that a turn is of or speaks of. A day counts twice a month; the
@@ -185,21 +210,24 @@ static void raise_episode(struct recall *r, uint32_t doc, float score)
         *best = score;
 }
 
-static void best_turns(struct recall *r)
+static void best_turns_of_block(struct recall *r, uint32_t at)
 {
     const struct strip *strip = &r->strip;
-    for (uint32_t place = 0; place < strip->n; place++) {
-        uint32_t at = place / STRIP_BLOCK, doc = strip->docs[place];
-        if ((strip->state[at] & STRIP_READY) == 0) {
-            place = (at + 1) * STRIP_BLOCK - 1;
-            continue;
-        }
-        float score = strip->blocks[at].own[place % STRIP_BLOCK];
+    for (uint32_t i = 0; i < STRIP_BLOCK; i++) {
+        uint32_t place = at * STRIP_BLOCK + i, doc = strip->docs[place];
+        float score = strip->blocks[at].own[i];
         if (strip->date != NULL)
             score += strip->date[place] * r->reach;
         if (doc != 0 && score > 0)
             raise_episode(r, doc - 1, score);
     }
+}
+
+static void best_turns(struct recall *r)
+{
+    for (uint32_t at = 0; at < r->strip.n / STRIP_BLOCK; at++)
+        if ((r->strip.state[at] & STRIP_READY) != 0)
+            best_turns_of_block(r, at);
 }
 
 static uint64_t count_postings(const struct recall *r, uint32_t n_terms, enum layer layer)

@@ -19,20 +19,29 @@
 
 enum {
     SPREAD = 2 * STRIP_REACH,
-    ROWS_A_POSTING = 32, /* a row on the way costs so much less than one that is looked for */
+    ROWS_A_POSTING = 8, /* a row on the way costs so much less than one that is looked for */
 };
 
 /* --- places --- */
 
-void recall__turn_load(struct recall *r, struct turn_info *info, uint32_t doc,
-                       const struct turn_row *row)
+void recall__turn_load(struct recall *r, struct turn_info *info, const struct turn_row *row,
+                       uint32_t length)
 {
     info->episode = row->episode;
-    info->length = row->n == 0 ? 0.0f : (float)lengths_get(r->lengths, LAYER_TURN, doc);
+    info->length = row->n == 0 ? 0.0f : (float)length;
     info->flags = row->flags;
     info->prior = row->prior;
     info->named = r->n_named < r->n_speakers && recall__is_named(r, row->speaker_no);
     info->state |= TURN_LOADED;
+}
+
+/* Loads a turn that gets a place; until then the link to the next one stands there. */
+static void need(struct recall *r, uint32_t doc, const struct turn_row *row, uint32_t length)
+{
+    struct turn_info *info = &r->turns[doc];
+    recall__turn_load(r, info, row, length);
+    info->place = row->next;
+    info->state |= TURN_NEEDED;
 }
 
 static const struct postings *postings_of(const struct recall *r, uint32_t slot)
@@ -40,114 +49,134 @@ static const struct postings *postings_of(const struct recall *r, uint32_t slot)
     return &r->postings[(size_t)slot * LAYERS + LAYER_TURN];
 }
 
-/* The turns near a posting, by their links. */
-static uint32_t need_around(struct recall *r, uint32_t doc)
+static uint64_t count_postings(const struct recall *r)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < r->n_terms; i++)
+        n += postings_of(r, r->term_slot[i])->n;
+    for (uint32_t i = 0; i < r->n_dates; i++)
+        n += postings_of(r, r->date_slot[i])->n;
+    return n;
+}
+
+static uint32_t need_all(struct recall *r)
+{
+    _Static_assert(LENGTH_BLOCK % COLUMN_ROWS == 0, "rows of a block have their lengths in one");
+    for (uint32_t doc = 0; doc < r->n_docs; doc += COLUMN_ROWS) {
+        struct turn_row rows[COLUMN_ROWS];
+        struct str codes = lengths_codes(r->lengths, LAYER_TURN, doc / LENGTH_BLOCK);
+        columns_turn_ahead(r->columns, doc + COLUMN_ROWS);
+        columns_turn_block(r->columns, doc, rows);
+        for (uint32_t i = 0; i < COLUMN_ROWS && doc + i < r->n_docs; i++) {
+            uint32_t at = doc % LENGTH_BLOCK + i;
+            need(r, doc + i, &rows[i], at < codes.len ? length_decode((uint8_t)codes.at[at]) : 0);
+        }
+    }
+    return r->n_docs;
+}
+
+/* The turns at most `reach` links away. How many of them are new. */
+static uint32_t need_around(struct recall *r, uint32_t doc, int reach)
 {
     uint32_t more = 0;
     for (int side = 0; side < 2; side++) {
         uint32_t at = doc;
-        for (int d = 0; d <= SPREAD && at != UINT32_MAX; d++) {
+        for (int d = 0; d <= reach && at != UINT32_MAX; d++) {
             struct turn_row row;
             columns_turn(r->columns, at, &row);
-            more += (r->turns[at].state & TURN_NEEDED) == 0;
-            r->turns[at].state |= TURN_NEEDED;
+            if ((r->turns[at].state & TURN_NEEDED) == 0) {
+                need(r, at, &row, lengths_get(r->lengths, LAYER_TURN, at));
+                more++;
+            }
             at = recall__link(r, side == 0 ? row.prev : row.next);
         }
     }
     return more;
 }
 
-static uint32_t need_each(struct recall *r, const struct postings *list, bool around)
+static uint32_t need_each(struct recall *r, const struct postings *list, int reach)
 {
     uint32_t more = 0;
-    for (uint32_t i = 0; i < list->n; i++) {
-        uint32_t doc = list->at[i].doc;
-        if (doc >= r->n_docs)
-            continue;
-        if (around)
-            more += need_around(r, doc);
-        more += (r->turns[doc].state & TURN_NEEDED) == 0;
-        r->turns[doc].state |= TURN_NEEDED;
-    }
+    for (uint32_t i = 0; i < list->n; i++)
+        if (list->at[i].doc < r->n_docs)
+            more += need_around(r, list->at[i].doc, reach);
     return more;
 }
 
-/* How many turns get a place; `*all`: each, and none is marked. */
-static uint32_t need(struct recall *r, bool *all)
+/* Marks who gets a place; how many. */
+static uint32_t need_some(struct recall *r)
 {
-    uint64_t postings = 0;
     uint32_t needed = 0;
     for (uint32_t i = 0; i < r->n_terms; i++)
-        postings += postings_of(r, r->term_slot[i])->n;
+        needed += need_each(r, postings_of(r, r->term_slot[i]), r->query->windows ? SPREAD : 0);
     for (uint32_t i = 0; i < r->n_dates; i++)
-        postings += postings_of(r, r->date_slot[i])->n;
-    *all = postings * ROWS_A_POSTING > r->n_docs;
-    if (*all)
-        return r->n_docs;
-    for (uint32_t i = 0; i < r->n_terms; i++)
-        needed += need_each(r, postings_of(r, r->term_slot[i]), r->query->windows);
-    for (uint32_t i = 0; i < r->n_dates; i++)
-        needed += need_each(r, postings_of(r, r->date_slot[i]), false);
+        needed += need_each(r, postings_of(r, r->date_slot[i]), 0);
     return needed;
 }
 
 /* A run of turns that follow each other, from `doc` on. Arrival numbers ascend along a session, so
  * who comes first in the order of documents has nobody before it. */
-static uint32_t lay_run(struct recall *r, uint32_t doc, uint32_t place, bool all)
+static uint32_t lay_run(struct recall *r, uint32_t doc, uint32_t place)
 {
+    struct strip *strip = &r->strip;
     while (doc != UINT32_MAX) {
         struct turn_info *info = &r->turns[doc];
-        struct turn_row row;
-        if (info->place != 0 || (!all && (info->state & TURN_NEEDED) == 0))
+        if ((info->state & (TURN_NEEDED | TURN_LAID)) != TURN_NEEDED)
             break;
-        if (all && doc % COLUMN_ROWS == 0)
-            columns_turn_ahead(r->columns, doc + COLUMN_ROWS);
-        columns_turn(r->columns, doc, &row);
-        if ((info->state & TURN_LOADED) == 0)
-            recall__turn_load(r, info, doc, &row);
-        info->place = place;
-        r->strip.docs[place++] = doc + 1;
-        doc = recall__link(r, row.next);
+        strip->docs[place] = doc + 1;
+        strip->lengths[place] = info->length;
+        if ((info->flags & TURN_ROW_DONE) == 0)
+            strip->state[place / STRIP_BLOCK] |= STRIP_RECENT;
+        doc = recall__link(r, info->place);
+        info->place = place++;
+        info->state |= TURN_LAID;
     }
     return place;
 }
 
-static uint32_t lay_out(struct recall *r, bool all)
+static uint32_t lay_gap(struct strip *strip, uint32_t place, uint32_t end)
 {
-    uint32_t place = STRIP_REACH;
-    for (uint32_t doc = 0; doc < r->n_docs; doc++) {
-        const struct turn_info *info = &r->turns[doc];
-        if (info->place != 0 || (!all && (info->state & TURN_NEEDED) == 0))
-            continue;
-        uint32_t end = lay_run(r, doc, place, all);
-        place = end;
-        for (int i = 0; i < STRIP_REACH; i++)
-            r->strip.docs[place++] = 0;
+    for (; place < end; place++) {
+        strip->docs[place] = 0;
+        strip->lengths[place] = 0;
     }
-    while (place % STRIP_BLOCK != 0)
-        r->strip.docs[place++] = 0;
     return place;
+}
+
+static void lay_out(struct recall *r)
+{
+    struct strip *strip = &r->strip;
+    uint32_t place = lay_gap(strip, 0, STRIP_REACH);
+    for (uint32_t doc = 0; doc < r->n_docs; doc++) {
+        uint32_t end = lay_run(r, doc, place);
+        if (end != place)
+            place = lay_gap(strip, end, end + STRIP_REACH);
+    }
+    strip->n = (place + STRIP_BLOCK - 1) / STRIP_BLOCK * STRIP_BLOCK;
+    (void)lay_gap(strip, place, strip->n + STRIP_REACH);
 }
 
 enum err_code recall__strip_build(struct recall *r, struct err *err)
 {
     struct strip *strip = &r->strip;
-    bool all;
-    uint32_t needed = need(r, &all);
-    size_t most = ((size_t)needed * (1 + STRIP_REACH) + STRIP_REACH + STRIP_BLOCK);
-    strip->docs = arena_alloc(r->arena, most * sizeof *strip->docs);
-    if (strip->docs == NULL || most > UINT32_MAX)
+    bool all = count_postings(r) * ROWS_A_POSTING > r->n_docs;
+    uint64_t needed = all ? need_all(r) : need_some(r);
+    uint64_t most = needed * (1 + STRIP_REACH) + STRIP_BLOCK + 2 * STRIP_REACH;
+    if (most > UINT32_MAX)
         return recall__memory(err);
-    memset(strip->docs, 0, STRIP_REACH * sizeof *strip->docs);
-    strip->n = lay_out(r, all);
-    size_t blocks = strip->n / STRIP_BLOCK;
+    strip->docs = arena_alloc(r->arena, most * sizeof *strip->docs);
+    strip->lengths = arena_alloc(r->arena, (most + STRIP_REACH) * sizeof *strip->lengths);
+    strip->state = ARENA_ARRAY(r->arena, uint8_t, most / STRIP_BLOCK + 1);
+    if (strip->docs == NULL || strip->lengths == NULL || strip->state == NULL)
+        return recall__memory(err);
+    memset(strip->lengths, 0, STRIP_REACH * sizeof *strip->lengths);
+    strip->lengths += STRIP_REACH;
+    lay_out(r);
     strip->tf = ARENA_ARRAY(r->arena, float, (size_t)strip->n + 2 * STRIP_REACH);
-    strip->blocks = arena_alloc(r->arena, blocks * sizeof *strip->blocks);
-    strip->state = ARENA_ARRAY(r->arena, uint8_t, blocks + 1);
+    strip->blocks = arena_alloc(r->arena, strip->n / STRIP_BLOCK * sizeof *strip->blocks);
     if (r->n_dates != 0)
         strip->date = ARENA_ARRAY(r->arena, float, strip->n);
-    if (strip->tf == NULL || strip->blocks == NULL || strip->state == NULL ||
-        (r->n_dates != 0 && strip->date == NULL))
+    if (strip->tf == NULL || strip->blocks == NULL || (r->n_dates != 0 && strip->date == NULL))
         return recall__memory(err);
     strip->tf += STRIP_REACH;
     return ERR_OK;
@@ -155,47 +184,36 @@ enum err_code recall__strip_build(struct recall *r, struct err *err)
 
 /* --- scores --- */
 
-/* The part of bm25_tf()'s denominator that the length makes. */
-static inline float norm(const struct bm25 *p, float length)
+/* `length` has STRIP_REACH more on either side. */
+static void set_norms(struct strip_block *restrict block, const float *restrict length,
+                      const struct bm25 p[4])
 {
-    return p->k1 * (1.0f - p->b + p->b * length / p->avg);
+    const struct bm25 p0 = p[0], p1 = p[1], p2 = p[2], p4 = p[3];
+    for (int i = 0; i < STRIP_BLOCK; i++) {
+        float sum1 = length[i] + length[i - 1] + length[i + 1];
+        float sum2 = sum1 + length[i - 2] + length[i + 2];
+        float sum4 = sum2 + length[i - 3] + length[i + 3] + length[i - 4] + length[i + 4];
+        block->norm0[i] = bm25_norm(&p0, length[i]);
+        block->norm1[i] = bm25_norm(&p1, sum1);
+        block->norm2[i] = bm25_norm(&p2, sum2);
+        block->norm4[i] = bm25_norm(&p4, sum4);
+    }
 }
 
-static void make_ready(struct recall *r, uint32_t at)
+static void make_ready(struct strip *strip, uint32_t at)
 {
-    struct strip *strip = &r->strip;
     struct strip_block *block = &strip->blocks[at];
-    float lengths[STRIP_BLOCK + 2 * STRIP_REACH], *middle = lengths + STRIP_REACH;
     if ((strip->state[at] & STRIP_READY) != 0)
         return;
     strip->state[at] |= STRIP_READY;
-    for (int i = -STRIP_REACH; i < STRIP_BLOCK + STRIP_REACH; i++) {
-        int64_t place = (int64_t)at * STRIP_BLOCK + i;
-        uint32_t doc = place < 0 || place >= strip->n ? 0 : strip->docs[place];
-        middle[i] = doc == 0 ? 0.0f : r->turns[doc - 1].length;
-    }
-    for (int i = 0; i < STRIP_BLOCK; i++) {
-        float sum0 = middle[i], sum1 = sum0 + middle[i - 1] + middle[i + 1];
-        float sum2 = sum1 + middle[i - 2] + middle[i + 2];
-        float sum4 = sum2 + middle[i - 3] + middle[i + 3] + middle[i - 4] + middle[i + 4];
-        block->norm0[i] = norm(&strip->p[0], sum0);
-        block->norm1[i] = norm(&strip->p[1], sum1);
-        block->norm2[i] = norm(&strip->p[2], sum2);
-        block->norm4[i] = norm(&strip->p[3], sum4);
-        block->own[i] = block->w1[i] = block->w2[i] = block->w4[i] = 0;
-    }
-}
-
-/* bm25_tf() with the length's part worked out before; 0 where the term is not. */
-static inline float saturate(float tf, float norm_of_length)
-{
-    return tf * (RECALL_K1 + 1.0f) / (tf + norm_of_length);
+    set_norms(block, strip->lengths + (size_t)at * STRIP_BLOCK, strip->p);
+    memset(block, 0, offsetof(struct strip_block, norm0));
 }
 
 static void score_own(struct strip_block *restrict block, const float *restrict tf, float idf)
 {
     for (int i = 0; i < STRIP_BLOCK; i++)
-        block->own[i] += idf * saturate(tf[i], block->norm0[i]);
+        block->own[i] += idf * bm25_saturate(RECALL_K1, tf[i], block->norm0[i]);
 }
 
 static void score_windows(struct strip_block *restrict block, const float *restrict tf, float idf)
@@ -204,9 +222,9 @@ static void score_windows(struct strip_block *restrict block, const float *restr
         float tf1 = tf[i] + tf[i - 1] + tf[i + 1];
         float tf2 = tf1 + tf[i - 2] + tf[i + 2];
         float tf4 = tf2 + tf[i - 3] + tf[i + 3] + tf[i - 4] + tf[i + 4];
-        block->w1[i] += idf * saturate(tf1, block->norm1[i]);
-        block->w2[i] += idf * saturate(tf2, block->norm2[i]);
-        block->w4[i] += idf * saturate(tf4, block->norm4[i]);
+        block->w1[i] += idf * bm25_saturate(RECALL_K1, tf1, block->norm1[i]);
+        block->w2[i] += idf * bm25_saturate(RECALL_K1, tf2, block->norm2[i]);
+        block->w4[i] += idf * bm25_saturate(RECALL_K1, tf4, block->norm4[i]);
     }
 }
 
@@ -233,7 +251,7 @@ void recall__strip_term(struct recall *r, const struct postings *list, float idf
         const float *tf = strip->tf + (size_t)at * STRIP_BLOCK;
         if ((strip->state[at] & STRIP_DIRTY) == 0)
             continue;
-        make_ready(r, at);
+        make_ready(strip, at);
         score_own(&strip->blocks[at], tf, idf);
         if (r->query->windows)
             score_windows(&strip->blocks[at], tf, idf);
@@ -253,7 +271,7 @@ void recall__strip_date(struct recall *r, const struct postings *list, float sha
         if (doc >= r->n_docs)
             continue;
         uint32_t place = r->turns[doc].place;
-        make_ready(r, place / STRIP_BLOCK);
+        make_ready(&r->strip, place / STRIP_BLOCK);
         r->strip.date[place] += share;
     }
 }
