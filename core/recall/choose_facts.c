@@ -311,6 +311,16 @@ static float least_sum(const struct offering *o, uint32_t at)
            w[SIGNAL_OWN] * r->best_fact;
 }
 
+/* is_hopeless() without its divisions. */
+static bool is_passed_over(const struct offering *o, const struct turn_info *info, float sum)
+{
+    const struct recall *r = o->r;
+    const float *w = recall__weights[STAGE_FACTS];
+    float most = (sum + w[SIGNAL_OWN] * r->best_fact) / r->reach +
+                 w[SIGNAL_EPISODE] * episode_signal(r, info->episode);
+    return recall__is_hopeless(&r->stage[STAGE_FACTS], most, factor_of(info));
+}
+
 /* Most turns of a question with common words go no further than this. */
 static enum err_code offer_block(struct offering *o, uint32_t at, struct err *err)
 {
@@ -320,10 +330,11 @@ static enum err_code offer_block(struct offering *o, uint32_t at, struct err *er
     sum_block(&strip->blocks[at], sums);
     float least = least_sum(o, at);
     for (uint32_t i = 0; rc == ERR_OK && i < STRIP_BLOCK; i++) {
-        uint32_t place = at * STRIP_BLOCK + i;
-        if (sums[i] < least || strip->docs[place] == 0 || !recall__is_touched(strip, place))
+        uint32_t place = at * STRIP_BLOCK + i, doc = strip->docs[place];
+        if (sums[i] < least || doc == 0 || !recall__is_touched(strip, place) ||
+            (least >= 0 && is_passed_over(o, &o->r->turns[doc - 1], sums[i])))
             continue;
-        rc = offer_turn(o, strip->docs[place] - 1, err);
+        rc = offer_turn(o, doc - 1, err);
     }
     return rc;
 }
