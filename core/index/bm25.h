@@ -13,9 +13,19 @@ struct bm25 {
 };
 
 float bm25_idf(uint64_t docs, uint64_t with_term);
+/* The part of the denominator that the length makes. */
+static inline float bm25_norm(const struct bm25 *p, float length)
+{
+    return p->k1 * (1.0f - p->b + p->b * length / p->avg);
+}
+/* Saturation, for who knows the norm already. 0 where tf is 0. */
+static inline float bm25_saturate(float k1, float tf, float norm)
+{
+    return tf * (k1 + 1.0f) / (tf + norm);
+}
 static inline float bm25_tf(const struct bm25 *p, float tf, float length)
 {
-    return tf * (p->k1 + 1.0f) / (tf + p->k1 * (1.0f - p->b + p->b * length / p->avg));
+    return bm25_saturate(p->k1, tf, bm25_norm(p, length));
 }
 
 #endif

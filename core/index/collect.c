@@ -1,28 +1,45 @@
 #include "core/index/segment_int.h"
 
-/* One pass over the segments of a space. */
+/* One pass over the segments of a space. Little of a part is read, each piece in another line of
+ * memory: so what is next is asked for ahead, the header of the next part and, in the part at hand,
+ * every term's place in the table before the first is looked at, then every term's postings. */
 struct collector {
     struct decoder decoder;
     const uint64_t *terms;
     size_t n_terms;
+    uint32_t *places;           /* by term: where it is in the table of the part at hand */
     struct posting_list *lists; /* term * LAYERS + layer */
 };
+
+enum { NOT_THERE = UINT32_MAX };
+
+static void find_terms(struct collector *c, const struct segment_part *part)
+{
+    const uint8_t *at, *end;
+    uint32_t from = 0;
+    for (size_t t = 0; t < c->n_terms; t++)
+        __builtin_prefetch(part->table +
+                           (size_t)segment__guess(part, c->terms[t]) * SEGMENT_ENTRY);
+    for (size_t t = 0; t < c->n_terms; t++) {
+        from = segment__lower(part, c->terms[t], from);
+        bool found = from < part->head.terms && segment__term(part, from) == c->terms[t];
+        c->places[t] = found ? from : NOT_THERE;
+        if (found && segment__list(part, from, &at, &end))
+            __builtin_prefetch(at);
+    }
+}
 
 static enum err_code collect_part(struct collector *c, struct str value, struct err *err)
 {
     struct segment_part part;
+    enum err_code rc = ERR_OK;
     if (!segment__open(value, &part))
         return segment__damaged(err);
-    uint32_t at = 0;
-    for (size_t t = 0; t < c->n_terms && at < part.head.terms; t++) {
-        at = segment__lower(&part, c->terms[t], at);
-        if (at == part.head.terms || segment__term(&part, at) != c->terms[t])
-            continue;
-        enum err_code rc = segment__decode(&part, at, &c->decoder, c->lists + t * LAYERS, err);
-        if (rc != ERR_OK)
-            return rc;
-    }
-    return ERR_OK;
+    find_terms(c, &part);
+    for (size_t t = 0; rc == ERR_OK && t < c->n_terms; t++)
+        if (c->places[t] != NOT_THERE)
+            rc = segment__decode(&part, c->places[t], &c->decoder, c->lists + t * LAYERS, err);
+    return rc;
 }
 
 static enum err_code collect_all(struct collector *c, struct store_txn *txn, uint64_t space,
@@ -35,9 +52,11 @@ static enum err_code collect_all(struct collector *c, struct store_txn *txn, uin
         return rc;
     rc = store_cursor_seek(cursor, STR(""), &item, err);
     while (rc == ERR_OK && item.key.at != NULL) {
-        rc = collect_part(c, item.value, err);
+        struct str part = item.value;
+        rc = store_cursor_next(cursor, &item, err);
+        __builtin_prefetch(item.value.at);
         if (rc == ERR_OK)
-            rc = store_cursor_next(cursor, &item, err);
+            rc = collect_part(c, part, err);
     }
     store_cursor_close(cursor);
     return rc;
@@ -56,7 +75,8 @@ enum err_code segment_collect(struct store_txn *txn, uint64_t space, struct leng
                           .terms = terms,
                           .n_terms = n_terms};
     c.lists = ARENA_ARRAY(arena, struct posting_list, n_terms * LAYERS);
-    if (c.lists == NULL)
+    c.places = ARENA_ARRAY(arena, uint32_t, n_terms);
+    if (c.lists == NULL || c.places == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory while reading postings");
     enum err_code rc = collect_all(&c, txn, space, err);
     if (rc == ERR_OK)

@@ -55,15 +55,22 @@ static inline void row_copy(struct columns *c, enum column column, uint32_t row,
 
 void columns_turn_ahead(const struct columns *c, uint32_t doc)
 {
-    enum { LINE = 64, AROUND = 3 * LINE };
+    enum { LINE = 64 };
     const struct block_dir *dir = &c->blocks.dirs[COLUMN_TURN];
     if (doc / COLUMN_ROWS >= dir->cap || dir->at[doc / COLUMN_ROWS].at == NULL)
         return;
     struct str block = dir->at[doc / COLUMN_ROWS];
-    size_t middle = doc % COLUMN_ROWS * sizeof(struct turn_row);
-    size_t to = middle + AROUND < block.len ? middle + AROUND : block.len;
-    for (size_t at = middle < AROUND ? 0 : middle - AROUND; at < to; at += LINE)
+    for (size_t at = 0; at < block.len; at += LINE)
         __builtin_prefetch(block.at + at);
+}
+
+void columns_turn_block(struct columns *c, uint32_t doc, struct turn_row rows[COLUMN_ROWS])
+{
+    struct str block = blocks__get(&c->blocks, COLUMN_TURN, doc / COLUMN_ROWS);
+    size_t size = COLUMN_ROWS * sizeof *rows;
+    size_t len = block.len < size ? block.len : size;
+    memcpy(rows, block.at, len);
+    memset((char *)rows + len, 0, size - len);
 }
 
 void columns_turn(struct columns *c, uint32_t doc, struct turn_row *row)

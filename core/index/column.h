@@ -85,8 +85,11 @@ struct columns *columns_new(struct store_txn *txn, uint64_t space, struct arena 
 /* Reads a whole column's blocks in one walk, a twentieth of what it costs to find each by its key;
  * for who will touch many. Changes no answer. */
 void columns_read_all(struct columns *c, enum column column);
-/* Asks the processor for the rows around one that will be read soon, when its block is known. */
+/* Asks the processor for the block of rows that holds one that will be read soon, when the block
+ * is known. */
 void columns_turn_ahead(const struct columns *c, uint32_t doc);
+/* Copies out the COLUMN_ROWS rows of the block that holds `doc`; zero where never written. */
+void columns_turn_block(struct columns *c, uint32_t doc, struct turn_row rows[COLUMN_ROWS]);
 /* Copies the row out; zero when it was never written. Read errors stay: columns_error(). */
 void columns_turn(struct columns *c, uint32_t doc, struct turn_row *row);
 void columns_fact(struct columns *c, uint32_t fact_id, struct fact_row *row);

@@ -37,6 +37,11 @@ uint32_t lengths_get(struct lengths *lengths, enum layer layer, uint32_t doc)
     return at < block.len ? length_decode((uint8_t)block.at[at]) : 0;
 }
 
+struct str lengths_codes(struct lengths *lengths, enum layer layer, uint32_t block)
+{
+    return lengths__block(lengths, layer, block);
+}
+
 enum err_code lengths_error(const struct lengths *lengths, struct err *err)
 {
     return blocks__error(&lengths->blocks, err);

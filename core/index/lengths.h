@@ -9,7 +9,7 @@
 
 #include "core/index/segment.h"
 
-enum { LENGTH_BLOCK = 1024 };
+enum { LENGTH_BLOCK = 1024, LENGTH_CODES = 256 };
 
 uint8_t length_encode(uint32_t length); /* >= 1 for every input */
 uint32_t length_decode(uint8_t code);
@@ -23,6 +23,9 @@ static inline uint32_t length_quantise(uint32_t length)
 struct lengths *lengths_new(struct store_txn *txn, uint64_t space, struct arena *arena);
 /* 0 = dead. Read errors give 0 and stay: ask lengths_error() at the end. */
 uint32_t lengths_get(struct lengths *lengths, enum layer layer, uint32_t doc);
+/* The codes of documents block * LENGTH_BLOCK on, for who goes through many; what is missing at the
+ * end is 0. */
+struct str lengths_codes(struct lengths *lengths, enum layer layer, uint32_t block);
 enum err_code lengths_error(const struct lengths *lengths, struct err *err) MUST_USE;
 
 #endif

@@ -59,6 +59,8 @@ static inline uint64_t segment__term(const struct segment_part *part, uint32_t i
     return le64_get(part->table + (size_t)i * SEGMENT_ENTRY) >> SEGMENT_OFFSET_BITS;
 }
 
+/* About where in the table a term is, or would be: at most the number of terms. */
+uint32_t segment__guess(const struct segment_part *part, uint64_t term);
 /* Index of the first term >= `term` from index `from` on. */
 uint32_t segment__lower(const struct segment_part *part, uint64_t term, uint32_t from);
 

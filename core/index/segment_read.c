@@ -39,10 +39,30 @@ enum err_code segment_head_read(struct str part, struct segment_head *head, stru
     return ok ? ERR_OK : segment__damaged(err);
 }
 
+uint32_t segment__guess(const struct segment_part *part, uint64_t term)
+{
+    uint32_t n = part->head.terms;
+    uint64_t first = n == 0 ? 0 : segment__term(part, 0);
+    uint64_t last = n == 0 ? 0 : segment__term(part, n - 1);
+    if (term <= first)
+        return 0;
+    if (term > last)
+        return n;
+    double share = (double)(term - first) / (double)(last - first);
+    return (uint32_t)(share * (double)(n - 1));
+}
+
+/* Terms are hashes, so the guess is off by about the root of their number. */
 uint32_t segment__lower(const struct segment_part *part, uint64_t term, uint32_t from)
 {
+    enum { NEAR = 32 };
+    uint32_t guess = segment__guess(part, term);
     uint32_t low = from;
     uint32_t high = part->head.terms;
+    if (guess > NEAR + low && guess - NEAR < high && segment__term(part, guess - NEAR) < term)
+        low = guess - NEAR + 1;
+    if (guess + NEAR < high && segment__term(part, guess + NEAR) >= term)
+        high = guess + NEAR;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (segment__term(part, middle) < term)

@@ -116,6 +116,9 @@ static enum err_code offer_episode(struct recall *r, uint32_t id, const uint8_t 
 {
     struct episode_row row;
     const char *cut = NULL;
+    float sum = (r->episode_own[id - 1] + r->episode_turn[id - 1]) / r->reach;
+    if (!r->query->explain && recall__is_hopeless(&r->stage[STAGE_EPISODES], sum, 1))
+        return ERR_OK;
     columns_episode(r->columns, id, &row);
     if (row.turns == 0)
         return ERR_OK;

@@ -26,12 +26,12 @@ struct offering {
     float most_factor;
 };
 
-static float factor_of(const struct turn_acc *acc)
+static float factor_of(const struct turn_info *info)
 {
-    float prior = acc->prior == 0 && (acc->flags & TURN_ROW_DONE) == 0
+    float prior = info->prior == 0 && (info->flags & TURN_ROW_DONE) == 0
                       ? RECALL_PRIOR_UNKNOWN
-                      : (float)acc->prior / ((float)acc->prior + RECALL_PRIOR_HALF);
-    return acc->named ? prior * RECALL_SPEAKER_FACTOR : prior;
+                      : (float)info->prior / ((float)info->prior + RECALL_PRIOR_HALF);
+    return info->named ? prior * RECALL_SPEAKER_FACTOR : prior;
 }
 
 static float episode_signal(const struct recall *r, uint32_t episode)
@@ -41,14 +41,19 @@ static float episode_signal(const struct recall *r, uint32_t episode)
     return r->episode_own[episode - 1] / r->reach;
 }
 
-static void turn_signals(const struct recall *r, const struct turn_acc *acc, struct candidate *c)
+static void turn_signals(const struct recall *r, const struct turn_info *info, struct candidate *c)
 {
-    c->signal[SIGNAL_TURN] = acc->own / r->reach;
-    c->signal[SIGNAL_WINDOW1] = acc->w1 / r->reach;
-    c->signal[SIGNAL_WINDOW2] = acc->w2 / r->reach;
-    c->signal[SIGNAL_WINDOW4] = acc->w4 / r->reach;
-    c->signal[SIGNAL_DATE] = acc->date;
-    c->signal[SIGNAL_EPISODE] = episode_signal(r, acc->episode);
+    const struct strip *strip = &r->strip;
+    c->signal[SIGNAL_EPISODE] = episode_signal(r, info->episode);
+    if (info->place == 0 || !recall__is_touched(strip, info->place))
+        return;
+    const struct strip_block *block = &strip->blocks[info->place / STRIP_BLOCK];
+    uint32_t i = info->place % STRIP_BLOCK;
+    c->signal[SIGNAL_TURN] = block->own[i] / r->reach;
+    c->signal[SIGNAL_WINDOW1] = block->w1[i] / r->reach;
+    c->signal[SIGNAL_WINDOW2] = block->w2[i] / r->reach;
+    c->signal[SIGNAL_WINDOW4] = block->w4[i] / r->reach;
+    c->signal[SIGNAL_DATE] = strip->date != NULL ? strip->date[info->place] : 0;
 }
 
 /* What the signals that a turn's facts share add up to. */
@@ -174,27 +179,24 @@ static enum err_code offer_recent(struct recall *r, struct candidate *turn, uint
 
 /* True when no fact of the turn can come into the list. Only turns with facts: the others are few,
  * and explain wants to know what the filters cut. */
-static bool is_hopeless(const struct recall *r, const struct turn_acc *acc, float factor)
+static bool is_hopeless(const struct recall *r, const struct turn_info *info,
+                        const struct candidate *c)
 {
-    const float *w = recall__weights[STAGE_FACTS];
-    float sum = w[SIGNAL_TURN] * acc->own + w[SIGNAL_WINDOW1] * acc->w1 +
-                w[SIGNAL_WINDOW2] * acc->w2 + w[SIGNAL_WINDOW4] * acc->w4 +
-                w[SIGNAL_OWN] * r->best_fact;
-    sum = sum / r->reach + w[SIGNAL_DATE] * acc->date +
-          w[SIGNAL_EPISODE] * episode_signal(r, acc->episode);
-    return (acc->flags & TURN_ROW_DONE) != 0 && !r->query->explain &&
-           recall__is_hopeless(&r->stage[STAGE_FACTS], sum, factor);
+    float most = shared_sum(c) + own_sum(r, r->best_fact);
+    return (info->flags & TURN_ROW_DONE) != 0 && !r->query->explain &&
+           recall__is_hopeless(&r->stage[STAGE_FACTS], most, c->factor);
 }
 
 /* False: it can't be in the reply. */
 static bool weigh_turn(struct recall *r, uint32_t doc, struct turn_row *row, struct candidate *c)
 {
-    const struct turn_acc *acc = recall__turn(r, doc);
-    float factor = factor_of(acc);
-    if (acc->length == 0 || factor == 0 || is_hopeless(r, acc, factor))
+    const struct turn_info *info = recall__turn(r, doc);
+    *c = (struct candidate){.id = doc, .turn_doc = doc, .factor = factor_of(info)};
+    if (info->length == 0 || c->factor == 0)
         return false;
-    *c = (struct candidate){.id = doc, .turn_doc = doc, .factor = factor};
-    turn_signals(r, acc, c);
+    turn_signals(r, info, c);
+    if (is_hopeless(r, info, c))
+        return false;
     columns_turn(r->columns, doc, row);
     c->cut = turn_cut(r, row);
     return c->cut == NULL || r->query->explain;
@@ -211,12 +213,13 @@ static enum err_code offer_turn(struct offering *o, uint32_t doc, struct err *er
     return offer_facts(o, &c, &row, err);
 }
 
-static enum err_code offer_unlisted(struct offering *o, uint32_t doc, struct err *err)
+static enum err_code offer_untouched(struct offering *o, uint32_t doc, struct err *err)
 {
-    struct turn_acc *acc = recall__turn(o->r, doc);
-    if ((acc->state & TURN_LISTED) != 0)
+    struct turn_info *info = recall__turn(o->r, doc);
+    if ((info->state & TURN_OFFERED) != 0 ||
+        (info->place != 0 && recall__is_touched(&o->r->strip, info->place)))
         return ERR_OK;
-    acc->state |= TURN_LISTED;
+    info->state |= TURN_OFFERED;
     return offer_turn(o, doc, err);
 }
 
@@ -229,11 +232,12 @@ static enum err_code offer_episode_turns(struct offering *o, uint32_t id, struct
     columns_episode(r->columns, id, &row);
     uint32_t doc = row.turns == 0 ? UINT32_MAX : row.first_doc;
     for (uint32_t seen = 0; rc == ERR_OK && doc < r->n_docs && seen <= r->n_docs; seen++) {
-        const struct turn_acc *acc = recall__turn(r, doc);
-        if (acc->episode != id)
+        struct turn_row turn;
+        columns_turn(r->columns, doc, &turn);
+        if (turn.episode != id)
             break;
-        rc = offer_unlisted(o, doc, err);
-        doc = recall__step(r, acc, true);
+        rc = offer_untouched(o, doc, err);
+        doc = recall__link(r, turn.next);
     }
     return rc;
 }
@@ -245,8 +249,6 @@ static enum err_code offer_whole_episodes(struct offering *o, struct err *err)
     for (uint32_t i = 0; rc == ERR_OK && i < r->n_episode_list; i++) {
         uint32_t id = r->episode_list[i];
         float signal = episode_signal(r, id);
-        if (signal > o->best_episode)
-            o->best_episode = signal;
         float most =
             signal * recall__weights[STAGE_FACTS][SIGNAL_EPISODE] + own_sum(r, r->best_fact);
         if (signal > 0 && !recall__is_hopeless(&r->stage[STAGE_FACTS], most, o->most_factor))
@@ -268,7 +270,7 @@ static enum err_code offer_by_own_text(struct offering *o, struct err *err)
             continue;
         columns_fact(r->columns, id, &row);
         if (row.turn_doc < r->n_docs)
-            rc = offer_unlisted(o, row.turn_doc, err);
+            rc = offer_untouched(o, row.turn_doc, err);
     }
     return rc;
 }
@@ -286,12 +288,83 @@ static enum err_code offer_again(struct offering *o, struct err *err)
     return rc;
 }
 
+/* A turn's own signals, weighed, without episode and date. */
+static void sum_block(const struct strip_block *restrict block, float *restrict sums)
+{
+    const float *w = recall__weights[STAGE_FACTS];
+    const float own = w[SIGNAL_TURN], w1 = w[SIGNAL_WINDOW1], w2 = w[SIGNAL_WINDOW2],
+                w4 = w[SIGNAL_WINDOW4];
+    for (int i = 0; i < STRIP_BLOCK; i++)
+        sums[i] = own * block->own[i] + w1 * block->w1[i] + w2 * block->w2[i] + w4 * block->w4[i];
+}
+
+/* What sum_block() must give for a fact of the turn to have a chance; -1 where every turn that is
+ * touched is looked at: dates are not in the sum, and is_hopeless() tells who else. */
+static float least_sum(const struct offering *o, uint32_t at)
+{
+    const struct recall *r = o->r;
+    const struct candidates *list = &r->stage[STAGE_FACTS];
+    const float *w = recall__weights[STAGE_FACTS];
+    if (r->strip.date != NULL || (r->strip.state[at] & STRIP_RECENT) != 0 || r->query->explain)
+        return -1;
+    return (list->hopeless / o->most_factor - w[SIGNAL_EPISODE] * o->best_episode) * r->reach -
+           w[SIGNAL_OWN] * r->best_fact;
+}
+
+/* is_hopeless() without its divisions. */
+static bool is_passed_over(const struct offering *o, const struct turn_info *info, float sum)
+{
+    const struct recall *r = o->r;
+    const float *w = recall__weights[STAGE_FACTS];
+    float most = (sum + w[SIGNAL_OWN] * r->best_fact) / r->reach +
+                 w[SIGNAL_EPISODE] * episode_signal(r, info->episode);
+    return recall__is_hopeless(&r->stage[STAGE_FACTS], most, factor_of(info));
+}
+
+/* Most turns of a question with common words go no further than this. */
+static enum err_code offer_block(struct offering *o, uint32_t at, struct err *err)
+{
+    const struct strip *strip = &o->r->strip;
+    float sums[STRIP_BLOCK];
+    enum err_code rc = ERR_OK;
+    sum_block(&strip->blocks[at], sums);
+    float least = least_sum(o, at);
+    for (uint32_t i = 0; rc == ERR_OK && i < STRIP_BLOCK; i++) {
+        uint32_t place = at * STRIP_BLOCK + i, doc = strip->docs[place];
+        if (sums[i] < least || doc == 0 || !recall__is_touched(strip, place) ||
+            (least >= 0 && is_passed_over(o, &o->r->turns[doc - 1], sums[i])))
+            continue;
+        rc = offer_turn(o, doc - 1, err);
+    }
+    return rc;
+}
+
+static enum err_code offer_touched(struct offering *o, struct err *err)
+{
+    struct recall *r = o->r;
+    enum err_code rc = ERR_OK;
+    for (uint32_t at = 0; rc == ERR_OK && at < r->strip.n / STRIP_BLOCK; at++)
+        if ((r->strip.state[at] & STRIP_READY) != 0)
+            rc = offer_block(o, at, err);
+    return rc;
+}
+
+static void find_best_episode(struct offering *o)
+{
+    const struct recall *r = o->r;
+    for (uint32_t i = 0; i < r->n_episode_list; i++) {
+        float signal = episode_signal(r, r->episode_list[i]);
+        if (signal > o->best_episode)
+            o->best_episode = signal;
+    }
+}
+
 static enum err_code offer_all(struct offering *o, struct err *err)
 {
     struct recall *r = o->r;
     enum err_code rc = ERR_OK;
-    for (uint32_t i = 0; rc == ERR_OK && i < r->n_touched; i++)
-        rc = offer_turn(o, r->touched[i], err);
+    find_best_episode(o);
+    rc = offer_touched(o, err);
     if (rc == ERR_OK && r->query->episodes != 0)
         rc = offer_whole_episodes(o, err);
     if (rc == ERR_OK)

@@ -239,11 +239,11 @@ static void list_worth(struct recall *r, const struct candidates *list, struct w
 {
     for (uint32_t i = 0; i < list->n; i++) {
         uint32_t doc = list->at[i].turn_doc;
-        struct turn_acc *acc = recall__turn(r, doc);
-        if ((acc->state & TURN_MARKED) != 0)
+        struct turn_info *info = recall__turn(r, doc);
+        if ((info->state & TURN_WEIGHED) != 0)
             continue;
-        acc->state |= TURN_MARKED;
-        float chars = (float)(acc->length * CHARS_A_TERM);
+        info->state |= TURN_WEIGHED;
+        float chars = info->length * CHARS_A_TERM;
         out->at[out->n].value = list->at[i].score / powf(60.0f + chars, 0.4f);
         out->at[out->n++].doc = doc;
     }

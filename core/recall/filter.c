@@ -34,7 +34,7 @@ static bool a_turn_passes(struct recall *r, uint32_t id, uint32_t first_doc)
             break;
         if (recall__turn_passes(r, &row))
             return true;
-        doc = recall__step(r, recall__turn(r, doc), true);
+        doc = recall__link(r, row.next);
     }
     return false;
 }

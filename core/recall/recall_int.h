@@ -27,26 +27,50 @@ enum {
     RECALL_MENTIONS = 8,
 };
 
-/* What is known of one turn-layer document during a query: one line of the cache. */
-struct turn_acc {
-    float own, w1, w2, w4, date; /* summed over the terms; divided by the reach at the end */
-    float tf1, tf2, tf4;         /* of the term at hand; 0 between terms */
-    float long1, long2, long4;   /* bm25_norm() of the windows; set when first needed */
-    uint32_t prev, next;         /* document + 1 */
+/* What is known of one turn-layer document during a query: four to a line of the cache. */
+struct turn_info {
+    uint32_t place; /* in the strip; 0: it has none */
     uint32_t episode;
-    uint32_t length; /* 0: dead */
-    uint8_t state;   /* enum turn_state */
-    uint8_t flags;   /* of its row */
-    uint8_t prior;   /* of its row */
-    uint8_t named;   /* 1: the question names who said it */
+    float length;  /* 0: dead */
+    uint8_t state; /* enum turn_state */
+    uint8_t flags; /* of its row */
+    uint8_t prior; /* of its row */
+    uint8_t named; /* 1: the question names who said it */
 };
 enum turn_state {
-    TURN_LOADED = 1, /* what its row says */
-    TURN_LISTED = 2, /* in recall.touched, or offered */
-    TURN_SIZED = 4,  /* long1, long2, long4 */
-    TURN_MARKED = 8, /* scoring: touched by the term at hand; context: weighed */
+    TURN_LOADED = 1,  /* what its row says */
+    TURN_NEEDED = 2,  /* gets a place */
+    TURN_LAID = 4,    /* has it */
+    TURN_OFFERED = 8, /* without being touched */
+    TURN_WEIGHED = 16 /* for the context */
 };
-_Static_assert(sizeof(struct turn_acc) == 64, "a line of the cache");
+_Static_assert(sizeof(struct turn_info) == 16, "four to a line of the cache");
+
+enum { STRIP_BLOCK = 64, STRIP_REACH = 4 };
+
+/* Scores of so many places, summed over the terms; divided by the reach at the end. The norms are
+ * what the length adds to the denominator of BM25, in the turn and in the windows. */
+struct strip_block {
+    float own[STRIP_BLOCK], w1[STRIP_BLOCK], w2[STRIP_BLOCK], w4[STRIP_BLOCK];
+    float norm0[STRIP_BLOCK], norm1[STRIP_BLOCK], norm2[STRIP_BLOCK], norm4[STRIP_BLOCK];
+};
+
+/* Turns side by side as in their sessions, so that windows are sums over neighbours; strip.c. */
+struct strip {
+    uint32_t n;     /* places, a multiple of STRIP_BLOCK */
+    uint32_t *docs; /* by place: document + 1; 0: a gap */
+    float *lengths; /* by place; as the next, 0 for STRIP_REACH places before and behind */
+    float *tf;      /* by place, of the term at hand; all 0 between terms */
+    float *date;    /* by place; NULL: the question has no date */
+    struct strip_block *blocks; /* n / STRIP_BLOCK */
+    uint8_t *state;             /* of each block: enum strip_state */
+    struct bm25 p[4];           /* of the turn and of windows of 1, 2, 4 neighbours */
+};
+enum strip_state {
+    STRIP_READY = 1, /* norms and scores are there; what is not ready has no score */
+    STRIP_DIRTY = 2, /* the term at hand is in it, or near */
+    STRIP_RECENT = 4 /* one of its turns has no facts yet */
+};
 
 /* A node that may be shown. */
 struct candidate {
@@ -111,10 +135,9 @@ struct recall {
     struct postings *postings; /* [slot * LAYERS + layer] */
     uint32_t term_slot[LIMIT_QUERY_TERMS];
     uint32_t date_slot[RECALL_DATES];
-    struct turn_acc *turns; /* by document */
+    struct turn_info *turns; /* by document */
     uint32_t n_docs;
-    uint32_t *touched; /* documents with any score */
-    uint32_t n_touched;
+    struct strip strip;
     float *fact_own;     /* by id - 1 */
     float *episode_own;  /* by id - 1 */
     float *topic_own;    /* by id - 1 */
@@ -148,21 +171,36 @@ bool recall__is_named(const struct recall *r, uint32_t speaker_no);
 /* score.c: one pass over the postings; scores of all layers. */
 enum err_code recall__score(struct recall *r, int64_t *collected_ns, const struct clock *clock,
                             struct err *err);
-void recall__turn_load(struct recall *r, struct turn_acc *acc, uint32_t doc);
+void recall__turn_load(struct recall *r, struct turn_info *info, const struct turn_row *row,
+                       uint32_t length);
 /* What is known of a document, loaded. */
-static inline struct turn_acc *recall__turn(struct recall *r, uint32_t doc)
+static inline struct turn_info *recall__turn(struct recall *r, uint32_t doc)
 {
-    struct turn_acc *acc = &r->turns[doc];
-    if ((acc->state & TURN_LOADED) == 0)
-        recall__turn_load(r, acc, doc);
-    return acc;
+    struct turn_info *info = &r->turns[doc];
+    struct turn_row row;
+    if ((info->state & TURN_LOADED) == 0) {
+        columns_turn(r->columns, doc, &row);
+        recall__turn_load(r, info, &row, lengths_get(r->lengths, LAYER_TURN, doc));
+    }
+    return info;
 }
-/* The next document of the session in a direction, or UINT32_MAX. */
-static inline uint32_t recall__step(const struct recall *r, const struct turn_acc *acc,
-                                    bool forward)
+/* The document that a link of a turn row names, or UINT32_MAX. */
+static inline uint32_t recall__link(const struct recall *r, uint32_t link)
 {
-    uint32_t link = forward ? acc->next : acc->prev;
     return link == 0 || link > r->n_docs ? UINT32_MAX : link - 1;
+}
+
+/* strip.c: turns and windows. recall__strip_build() wants the postings; the others a strip. */
+enum err_code recall__strip_build(struct recall *r, struct err *err);
+void recall__strip_term(struct recall *r, const struct postings *list, float idf);
+void recall__strip_date(struct recall *r, const struct postings *list, float share);
+/* True when a place has any score: a word is in its turn or a window of it, or a date. */
+static inline bool recall__is_touched(const struct strip *strip, uint32_t place)
+{
+    const struct strip_block *block = &strip->blocks[place / STRIP_BLOCK];
+    uint32_t i = place % STRIP_BLOCK;
+    return (strip->state[place / STRIP_BLOCK] & STRIP_READY) != 0 &&
+           (block->own[i] > 0 || block->w4[i] > 0 || (strip->date != NULL && strip->date[place] > 0));
 }
 
 /* filter.c: what the filters let through, before every cut and in every layer. A turn that passes
