@@ -48,9 +48,9 @@ typedef enum err_code member_fn(const struct reader *r, const char *name, const 
 static enum err_code take_text(const struct reader *r, const char *name, const json_t *value,
                                struct str *out)
 {
-    char param[PARAM_NAME];
-    place_name(r->place, name, param);
-    return body_json_text(value, r->arena, param, out, r->err);
+    if (!json_is_string(value))
+        return refuse(r, name, "must be a string");
+    return body_json_text(value, r->arena, name, out, r->err);
 }
 
 static enum err_code take_id(const struct reader *r, const char *name, const json_t *value,

@@ -157,6 +157,7 @@ struct batch {
     void *done_arg;
     enum err_code outcome;
     uint64_t applied_to;       /* the space's id; `space` has it too once it is committed */
+    bool more;                 /* in `done`: the next of the same commit follows at once */
     const struct err *refusal; /* why, when outcome is not ERR_OK; dies after `done` */
 };
 

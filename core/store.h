@@ -189,7 +189,8 @@ enum err_code store_lay(struct store_txn *txn, const struct batch *batch, uint32
 enum store_queue { STORE_TURNS, STORE_STAGES, STORE_HOUSEKEEPING, STORE_QUEUES };
 
 /* Called on the writer thread after the commit (or the refusal); only hands over. `err` is set when
- * `code` is not ERR_OK and dies with the call. */
+ * `code` is not ERR_OK and dies with the call. Of a group they come one after the other: while
+ * batch->more is set the next one follows at once, so who hands over may gather them. */
 typedef void store_done_fn(struct batch *batch, enum err_code code, const struct err *err,
                            void *arg);
 

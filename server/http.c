@@ -42,12 +42,15 @@ void http__turn_soon(struct http *http)
 static void turn(struct http *http)
 {
     (void)MHD_run(http->daemon);
+    (void)http__submit(http);
     unsigned runs = 1;
+    bool answered;
     do {
         (void)MHD_run(http->daemon);
+        answered = http__submit(http);
         runs++;
-    } while (is_pending(http) && runs < RUNS_A_TURN);
-    if (is_pending(http))
+    } while ((answered || is_pending(http)) && runs < RUNS_A_TURN);
+    if (answered || is_pending(http))
         http__turn_soon(http);
     arm_sweep(http);
 }
@@ -71,6 +74,16 @@ static void on_epoll(uv_poll_t *poll, int status, int events)
     turn(poll->data);
 }
 
+void http__resume(struct http *http, struct api_call *call)
+{
+    struct http_request *r = call->server;
+    ASSERT(r->state == REQUEST_WORK && call->replied);
+    r->state = REQUEST_READY;
+    http->suspended--;
+    http__phase(http, r->conn, PHASE_SEND);
+    MHD_resume_connection(r->mhd);
+}
+
 static void on_mail(uv_async_t *async)
 {
     struct http *http = async->data;
@@ -84,13 +97,8 @@ static void on_mail(uv_async_t *async)
         return;
     while (step != NULL) {
         struct api_call *call = (struct api_call *)(void *)step;
-        struct http_request *r = call->server;
         step = step->next;
-        ASSERT(r->state == REQUEST_WORK && call->replied);
-        r->state = REQUEST_READY;
-        http->suspended--;
-        http__phase(http, r->conn, PHASE_SEND);
-        MHD_resume_connection(r->mhd);
+        http__resume(http, call);
     }
     turn(http);
 }

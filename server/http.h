@@ -3,7 +3,7 @@
  *   listening socket --accept--> MHD --head--> http_request.c: shape, api_admit
  *                                     --body--> at most api_body_limit
  *                                     --all---> api_start -- inline --> reply
- *                                                  |-- step --> suspend, runner_submit
+ *                                                  |-- step --> suspend, runner_submit_list
  *   worker: finish() --mailbox, uv_async--> loop: resume, MHD_run twice --> reply
  *
  * Connections. We accept ourselves and hand descriptors to MHD, so that we know each and can refuse
@@ -35,7 +35,8 @@
  *
  * Invariants
  *   H1  all calls of MHD and all state here are on the loop's thread; workers touch the mailbox.
- *   H2  a suspended connection has its call with the runner, or in the mailbox.
+ *   H2  a suspended connection has its call with the runner, in the mailbox, or, while MHD runs, in
+ *       the list of those that are about to be submitted.
  *   H3  every connection is in exactly one phase list; connections = sum of the lists.
  *   H4  http_close() finds no suspended connection (MHD would abort).
  *

@@ -88,12 +88,15 @@ struct http {
     unsigned handles;          /* initialised, to be closed */
     pthread_mutex_t mail_lock; /* leaf; held for a few pointers */
     struct step *mail_first, *mail_last;
+    struct step *start_first, *start_last; /* suspended, to be handed over when MHD returns */
 };
 
 int64_t http__now_ms(const struct http *http);
 
 /* http.c: MHD gets to work once the loop's other callbacks have run. */
 void http__turn_soon(struct http *http);
+/* The call's reply is complete; MHD goes on with it in its next round. */
+void http__resume(struct http *http, struct api_call *call);
 
 /* http_conn.c */
 void http__phase(struct http *http, struct http_conn *conn, enum phase phase);
@@ -108,7 +111,10 @@ void http__shut_if_left(struct http_conn *conn);
 /* Ends what is over its limit; returns the next moment to look again, INT64_MAX: none. */
 int64_t http__sweep(struct http *http);
 
-/* http_request.c: MHD's callbacks. */
+/* http_request.c */
+/* Hands over what MHD's callbacks have started. True: some of it is answered already. */
+bool http__submit(struct http *http);
+/* MHD's callbacks. */
 void *http__on_line(void *cls, const char *uri, struct MHD_Connection *mhd);
 enum MHD_Result http__on_request(void *cls, struct MHD_Connection *mhd, const char *url,
                                  const char *method, const char *version, const char *data,

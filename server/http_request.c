@@ -151,24 +151,43 @@ static void on_finish(struct step *step)
     ASSERT(rc == 0);
 }
 
+/* The call goes to the runner with the others of this round of MHD: one wake of a worker for all. */
 static enum MHD_Result start(struct http_request *r)
 {
+    struct http *http = r->http;
     struct api_call *call = r->call;
-    struct err err = {.code = ERR_OK};
     call->request.body = r->body.at != NULL ? buf_str(&r->body) : STR_NONE;
     api_start(call);
-    if (!call->replied) {
-        call->step.finish = on_finish;
-        if (runner_submit(r->http->options.runner, &call->step, &err) == ERR_OK) {
-            r->state = REQUEST_WORK;
-            r->http->suspended++;
-            http__phase(r->http, r->conn, PHASE_WORK);
-            MHD_suspend_connection(r->mhd);
-            return MHD_YES;
-        }
-        api_refuse(call, err.code, NULL, "%s", err.message);
+    if (call->replied)
+        return http__queue(r);
+    call->step.finish = on_finish;
+    call->step.next = NULL;
+    if (http->start_first == NULL)
+        http->start_first = &call->step;
+    else
+        http->start_last->next = &call->step;
+    http->start_last = &call->step;
+    r->state = REQUEST_WORK;
+    http->suspended++;
+    http__phase(http, r->conn, PHASE_WORK);
+    MHD_suspend_connection(r->mhd);
+    return MHD_YES;
+}
+
+bool http__submit(struct http *http)
+{
+    struct step *started = http->start_first;
+    http->start_first = http->start_last = NULL;
+    if (started == NULL)
+        return false;
+    struct step *refused = runner_submit_list(http->options.runner, started);
+    for (struct step *step = refused; step != NULL;) {
+        struct api_call *call = (struct api_call *)(void *)step;
+        step = step->next;
+        api_refuse(call, ERR_UNAVAILABLE, NULL, "too many requests are waiting for a worker");
+        http__resume(http, call);
     }
-    return http__queue(r);
+    return refused != NULL;
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the signature is libmicrohttpd's */

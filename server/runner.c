@@ -25,8 +25,15 @@ struct pool {
     bool made;          /* lock and cond exist */
 };
 
+/* Steps on their way into a pool, linked by step->next. */
+struct list {
+    struct step *first, *last;
+    unsigned n;
+};
+
 struct runner {
     struct pool pool[STEP_POOLS];
+    struct list told[STEP_POOLS]; /* by the writer, of the group it tells; the writer thread's */
     struct waits *waits;
     const struct services *services;
     const struct clock *clock;
@@ -60,26 +67,74 @@ static void pool_unlock(struct pool *pool)
     ASSERT(rc == 0);
 }
 
-/* False when it is full, which only new work minds. */
-static bool pool_put(struct pool *pool, struct step *step, bool is_new)
+static void list_add(struct list *list, struct step *step)
 {
-    pool_lock(pool);
-    bool fits = !is_new || pool->queued < pool->queue_max;
-    if (!fits) {
-        pool_unlock(pool);
-        return false;
-    }
-    pool->queued++;
     step->next = NULL;
-    if (pool->first == NULL)
-        pool->first = step;
+    if (list->first == NULL)
+        list->first = step;
     else
-        pool->last->next = step;
-    pool->last = step;
-    int rc = pthread_cond_signal(&pool->more);
-    ASSERT(rc == 0);
+        list->last->next = step;
+    list->last = step;
+    list->n++;
+}
+
+/* Wakes as many workers as there is work for. Not under the lock, for they would wake only to wait
+ * for it; the pool is there until its workers are joined and nobody is left to hand steps over. */
+static void pool_wake(struct pool *pool, unsigned steps)
+{
+    for (unsigned i = 0; i < steps && i < pool->n_threads; i++) {
+        int rc = pthread_cond_signal(&pool->more);
+        ASSERT(rc == 0);
+    }
+}
+
+static void pool_append_locked(struct pool *pool, const struct list *list)
+{
+    if (pool->first == NULL)
+        pool->first = list->first;
+    else
+        pool->last->next = list->first;
+    pool->last = list->last;
+    pool->queued += list->n;
+}
+
+/* Takes the whole list in and empties it. */
+static void pool_put(struct pool *pool, struct list *list)
+{
+    if (list->n == 0)
+        return;
+    pool_lock(pool);
+    pool_append_locked(pool, list);
     pool_unlock(pool);
-    return true;
+    pool_wake(pool, list->n);
+    *list = (struct list){.n = 0};
+}
+
+/* Takes the first `n` out of the list. */
+static struct list list_cut(struct list *list, unsigned n)
+{
+    struct list head = {.n = 0};
+    while (list->n != 0 && head.n < n) {
+        struct step *step = list->first;
+        list->first = step->next;
+        list->n--;
+        list_add(&head, step);
+    }
+    return head;
+}
+
+/* The same for new work: what the pool has no room for stays in the list. */
+static void pool_put_new(struct pool *pool, struct list *list)
+{
+    if (list->n == 0)
+        return;
+    pool_lock(pool);
+    unsigned room = pool->queued < pool->queue_max ? pool->queue_max - pool->queued : 0;
+    struct list fits = list_cut(list, room);
+    if (fits.n != 0)
+        pool_append_locked(pool, &fits);
+    pool_unlock(pool);
+    pool_wake(pool, fits.n);
 }
 
 /* Waits for a step; NULL when the pool stops and nothing is queued. */
@@ -102,17 +157,28 @@ static struct step *pool_take(struct pool *pool)
 
 static void queue(struct runner *runner, struct step *step)
 {
+    struct list one = {.n = 0};
     ASSERT((unsigned)step->pool < STEP_POOLS);
-    (void)pool_put(&runner->pool[step->pool], step, false);
+    list_add(&one, step);
+    pool_put(&runner->pool[step->pool], &one);
 }
 
-static void queue_list(struct runner *runner, struct step *list)
+static void sort_out(struct step *steps, struct list lists[STEP_POOLS])
 {
-    while (list != NULL) {
-        struct step *step = list;
-        list = step->next;
-        queue(runner, step);
+    while (steps != NULL) {
+        struct step *step = steps;
+        steps = step->next;
+        ASSERT((unsigned)step->pool < STEP_POOLS && step->run != NULL && step->finish != NULL);
+        list_add(&lists[step->pool], step);
     }
+}
+
+static void queue_list(struct runner *runner, struct step *steps)
+{
+    struct list lists[STEP_POOLS] = {{.n = 0}};
+    sort_out(steps, lists);
+    for (unsigned i = 0; i < STEP_POOLS; i++)
+        pool_put(&runner->pool[i], &lists[i]);
 }
 
 /* --- time --- */
@@ -172,14 +238,20 @@ void runner_tick(struct runner *runner)
 
 /* --- what a step asked for --- */
 
+/* A group is handed over at once, so that it costs each pool one wake and not one a batch. */
 static void on_committed(struct batch *batch, enum err_code code, const struct err *err, void *arg)
 {
-    (void)batch;
     struct commit commit = *(const struct commit *)arg;
-    commit.step->outcome = code;
+    struct runner *runner = commit.runner;
+    struct step *step = commit.step;
+    bool more = batch->more;
+    ASSERT((unsigned)step->pool < STEP_POOLS);
+    step->outcome = code;
     if (code != ERR_OK)
-        commit.step->err = *err;
-    queue(commit.runner, commit.step);
+        step->err = *err;
+    list_add(&runner->told[step->pool], step);
+    for (unsigned i = 0; i < STEP_POOLS && !more; i++)
+        pool_put(&runner->pool[i], &runner->told[i]);
 }
 
 /* True when the step went to the writer; false: it goes on at once, with its outcome set. */
@@ -354,10 +426,25 @@ static void *work(void *arg)
 
 /* --- from outside --- */
 
+struct step *runner_submit_list(struct runner *runner, struct step *steps)
+{
+    struct list lists[STEP_POOLS] = {{.n = 0}};
+    struct list refused = {.n = 0};
+    sort_out(steps, lists);
+    for (unsigned i = 0; i < STEP_POOLS; i++) {
+        pool_put_new(&runner->pool[i], &lists[i]);
+        while (lists[i].n != 0) {
+            struct list one = list_cut(&lists[i], 1);
+            list_add(&refused, one.first);
+        }
+    }
+    return refused.first;
+}
+
 enum err_code runner_submit(struct runner *runner, struct step *step, struct err *err)
 {
-    ASSERT((unsigned)step->pool < STEP_POOLS && step->run != NULL && step->finish != NULL);
-    if (pool_put(&runner->pool[step->pool], step, true))
+    step->next = NULL;
+    if (runner_submit_list(runner, step) == NULL)
         return ERR_OK;
     enum err_code code =
         err_set(err, ERR_UNAVAILABLE, "too many requests are waiting for a worker");

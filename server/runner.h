@@ -55,6 +55,9 @@ void runner_bind(struct runner *runner, const struct services *services);
 
 /* Takes a step in. ERR_UNAVAILABLE when the pool is full; then the step is the caller's still. */
 enum err_code runner_submit(struct runner *runner, struct step *step, struct err *err) MUST_USE;
+/* The same for a list linked by step->next, with one wake for all. Returns the list of those that
+ * found their pool full. */
+struct step *runner_submit_list(struct runner *runner, struct step *steps) MUST_USE;
 /* lanes_submit_fn; arg is the runner. Never refused. */
 void runner_submit_lane(struct step *step, void *arg);
 /* store_watch_fn; arg is the runner. */

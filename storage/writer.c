@@ -116,6 +116,7 @@ static void tell(struct batch *batch)
 {
     if (batch->outcome == ERR_OK)
         batch->space = batch->applied_to;
+    batch->more = batch->next != NULL;
     batch->done(batch, batch->outcome, batch->refusal, batch->done_arg);
 }
 
@@ -598,11 +599,12 @@ enum err_code store_submit(struct store *store, struct batch *batch, enum store_
     batch->done_arg = arg;
     pthread_mutex_lock(&w->mutex);
     enum err_code code = may_submit_locked(w, queue, err);
-    if (code == ERR_OK) {
+    if (code == ERR_OK)
         queue_push(&w->queues[queue], batch);
-        pthread_cond_signal(&w->wake);
-    }
     pthread_mutex_unlock(&w->mutex);
+    /* Not under the mutex, for the writer would wake only to wait for it. */
+    if (code == ERR_OK)
+        pthread_cond_signal(&w->wake);
     return code;
 }
 

@@ -15,23 +15,9 @@ int str_cmp(struct str a, struct str b)
     return (a.len > b.len) - (a.len < b.len);
 }
 
-bool str_starts(struct str s, struct str prefix)
-{
-    return s.len >= prefix.len && str_eq(str_part(s, 0, prefix.len), prefix);
-}
-
 bool str_ends(struct str s, struct str suffix)
 {
     return s.len >= suffix.len && str_eq(str_part(s, s.len - suffix.len, s.len), suffix);
-}
-
-struct str str_part(struct str s, size_t from, size_t to)
-{
-    if (to > s.len)
-        to = s.len;
-    if (from > to)
-        from = to;
-    return (struct str){s.at != NULL ? s.at + from : NULL, to - from};
 }
 
 static bool is_space(char c)

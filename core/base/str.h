@@ -35,10 +35,20 @@ static inline bool str_eq(struct str a, struct str b)
 
 /* Byte order; a prefix sorts first. */
 int str_cmp(struct str a, struct str b);
-bool str_starts(struct str s, struct str prefix);
-bool str_ends(struct str s, struct str suffix);
 /* Part [from, to) of s; bounds are clamped. */
-struct str str_part(struct str s, size_t from, size_t to);
+static inline struct str str_part(struct str s, size_t from, size_t to)
+{
+    if (to > s.len)
+        to = s.len;
+    if (from > to)
+        from = to;
+    return (struct str){s.at != NULL ? s.at + from : NULL, to - from};
+}
+static inline bool str_starts(struct str s, struct str prefix)
+{
+    return s.len >= prefix.len && str_eq(str_part(s, 0, prefix.len), prefix);
+}
+bool str_ends(struct str s, struct str suffix);
 /* Without ASCII white space at both ends. */
 struct str str_trim(struct str s);
 /* Index of the first `byte`, or s.len. */

@@ -67,7 +67,15 @@ static struct entry *radix_sort(struct entry *from, struct entry *to, size_t n)
     return from;
 }
 
-/* All (term, document) pairs by term, then document. */
+static bool is_sorted(const struct entry *at, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (at[i - 1].term > at[i].term)
+            return false;
+    return true;
+}
+
+/* All (term, document) pairs by term, then document. Those of a single document are sorted. */
 static bool sort_entries(struct builder *b, struct arena *arena)
 {
     struct entry *from = arena_alloc(arena, b->n_entries * sizeof *from);
@@ -83,7 +91,7 @@ static bool sort_entries(struct builder *b, struct arena *arena)
             *at++ = (struct entry){bag->at[i].term, (uint32_t)d, bag->at[i].count};
         }
     }
-    b->entries = radix_sort(from, to, b->n_entries);
+    b->entries = is_sorted(from, b->n_entries) ? from : radix_sort(from, to, b->n_entries);
     return true;
 }
 

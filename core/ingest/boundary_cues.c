@@ -93,6 +93,7 @@ struct words {
     char text[SCAN_BYTES];
     struct word at[WORDS_MAX];
     size_t n;
+    uint64_t letters; /* first bytes that occur, by their low six bits */
 };
 
 static bool is_word_byte(char c)
@@ -124,6 +125,11 @@ static bool ends_sentence(struct str rest)
            str_starts(rest, STR("\xe2\x80\xa6"));
 }
 
+static uint64_t letter(char c)
+{
+    return UINT64_C(1) << (c & 63);
+}
+
 /* `text` has at most SCAN_BYTES. */
 static void words_of(struct str text, struct words *words)
 {
@@ -131,6 +137,7 @@ static void words_of(struct str text, struct words *words)
     struct str low = {words->text, lower(text, words->text)};
     bool opens = true;
     words->n = 0;
+    words->letters = 0;
     for (size_t i = 0; i < low.len && words->n < WORDS_MAX;) {
         size_t from = i;
         opens |= ends_sentence(str_part(low, i, low.len));
@@ -141,6 +148,7 @@ static void words_of(struct str text, struct words *words)
             continue;
         }
         words->at[words->n++] = (struct word){str_part(low, from, i), (uint32_t)from, opens};
+        words->letters |= letter(low.at[from]);
         opens = false;
     }
 }
@@ -190,15 +198,35 @@ static bool is_place(const struct words *words, size_t i, enum place place)
     return false;
 }
 
+/* The first bytes of the choices for the phrase's first word. */
+static uint64_t letters_of(const char *phrase)
+{
+    uint64_t letters = letter(phrase[0]);
+    for (; *phrase != ' ' && *phrase != '\0'; phrase++) {
+        if (*phrase == '|')
+            letters |= letter(phrase[1]);
+    }
+    return letters;
+}
+
+static bool phrase_holds(const struct words *words, const char *phrase, enum place place)
+{
+    uint64_t letters = letters_of(phrase);
+    if ((letters & words->letters) == 0)
+        return false;
+    for (size_t i = 0; i < words->n; i++) {
+        if ((letters & letter(words->at[i].text.at[0])) != 0 && is_place(words, i, place) &&
+            stands_at(words, i, phrase))
+            return true;
+    }
+    return false;
+}
+
 static bool holds(const struct words *words, const char *const *phrases, size_t n, enum place place)
 {
-    for (size_t i = 0; i < words->n; i++) {
-        if (!is_place(words, i, place))
-            continue;
-        for (size_t p = 0; p < n; p++) {
-            if (stands_at(words, i, phrases[p]))
-                return true;
-        }
+    for (size_t p = 0; p < n; p++) {
+        if (phrase_holds(words, phrases[p], place))
+            return true;
     }
     return false;
 }

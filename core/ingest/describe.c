@@ -86,8 +86,10 @@ static struct phrase capital_run(const struct dialogue *d, const struct said_doc
     size_t last = i;
     while (i < doc->tokens.n && run.n < PHRASE_TERMS) {
         const struct token *token = &doc->tokens.at[i];
+        if ((token->flags & TOKEN_CAPITAL) == 0)
+            break;
         const struct dialogue_term *t = dialogue_find(d, token->term);
-        if (t == NULL || t->name || (token->flags & TOKEN_CAPITAL) == 0)
+        if (t == NULL || t->name)
             break;
         if (run.n != 0 && !goes_on(doc, &doc->tokens.at[last], token))
             break;
@@ -108,15 +110,18 @@ static bool has_term(const struct phrase *phrase, uint64_t term)
     return false;
 }
 
-/* The pair of subjects that begins at token `i`; n is 0 where there is none. */
+/* The pair of different subjects that begins at token `i` and holds `term`; n is 0 where there is
+ * none. */
 static struct phrase pair_at(const struct dialogue *d, const float *weights,
-                             const struct said_doc *doc, size_t i)
+                             const struct said_doc *doc, size_t i, uint64_t term)
 {
     const struct token *a = &doc->tokens.at[i];
     size_t k = next_word(&doc->tokens, i);
-    if (k == doc->tokens.n || !is_subject(d, weights, a))
+    if (k == doc->tokens.n)
         return (struct phrase){0};
     const struct token *b = &doc->tokens.at[k];
+    if ((a->term == term) == (b->term == term) || !is_subject(d, weights, a))
+        return (struct phrase){0};
     if (!is_subject(d, weights, b) || !are_neighbours(doc->text, a, b))
         return (struct phrase){0};
     return (struct phrase){.text = str_part(doc->text, a->from, b->to),
@@ -158,8 +163,8 @@ static bool look_through(const struct dialogue *d, const float *weights, const s
             *name = run;
             return true;
         }
-        struct phrase pair = pair_at(d, weights, doc, i);
-        if (pair.n == 2 && pair.term[0] != pair.term[1] && has_term(&pair, term))
+        struct phrase pair = pair_at(d, weights, doc, i, term);
+        if (pair.n == 2)
             count_pair(pairs, &pair);
     }
     return false;

@@ -20,11 +20,8 @@ static struct str subjects_of(const struct episode *episode)
 
 static bool holds(struct str words, struct str word)
 {
-    for (size_t i = 0; i + word.len <= words.len; i++) {
-        if (str_eq(str_part(words, i, i + word.len), word))
-            return true;
-    }
-    return false;
+    return word.len == 0 ||
+           (words.len != 0 && memmem(words.at, words.len, word.at, word.len) != NULL);
 }
 
 static void put_title(struct buf *out, const struct topic *topic, const struct episode *first)

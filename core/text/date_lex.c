@@ -166,12 +166,6 @@ void date__begin(struct date_scan *scan, struct str text, struct civil today)
     fill(scan);
 }
 
-const struct date_token *date__at(const struct date_scan *scan, size_t i)
-{
-    ASSERT(i < DATE_WINDOW); /* no pattern is as long as the window */
-    return &scan->ring[(scan->head + i) % DATE_WINDOW];
-}
-
 static void note(struct date_scan *scan, const struct date_token *t)
 {
     if (t->wide || t->line_start) {
@@ -209,12 +203,6 @@ void date__advance(struct date_scan *scan, size_t n)
     }
     if (date__at(scan, 0)->line_start)
         scan->sentence_start = true;
-}
-
-bool date__is(const struct date_scan *scan, size_t i, enum date_role role)
-{
-    const struct date_token *t = date__at(scan, i);
-    return t->word != NULL && t->word->role == role;
 }
 
 bool date__is_sign(const struct date_scan *scan, size_t i, uint32_t cp)

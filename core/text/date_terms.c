@@ -5,12 +5,35 @@
 
 #include "core/base/hash.h"
 
-/* The first byte is one that no token starts with. */
+static char *put_digits(char *at, unsigned value, unsigned digits)
+{
+    for (unsigned i = digits; i > 0; i--, value /= 10)
+        at[i - 1] = (char)('0' + value % 10);
+    return at + digits;
+}
+
+/* "\x01dYYYY-MM-DD"; the first byte is one that no token starts with. */
+static size_t write_name(char text[40], char kind, int year, int month, int day)
+{
+    if (year < 0 || year > 9999) { /* never of a mention, but a turn may be said at any time */
+        int n = snprintf(text, 40, "\x01%c%04d-%02d-%02d", kind, year, month, day);
+        return n < 0 ? 0 : (size_t)n;
+    }
+    char *at = text;
+    *at++ = '\x01';
+    *at++ = kind;
+    at = put_digits(at, (unsigned)year, 4);
+    *at++ = '-';
+    at = put_digits(at, (unsigned)month, 2);
+    *at++ = '-';
+    at = put_digits(at, (unsigned)day, 2);
+    return (size_t)(at - text);
+}
+
 static struct date_term make(enum date_term_kind kind, int year, int month, int day)
 {
     char text[40];
-    int n = snprintf(text, sizeof text, "\x01%c%04d-%02d-%02d", "dmny"[kind], year, month, day);
-    struct str name = {text, n < 0 ? 0 : (size_t)n};
+    struct str name = {text, write_name(text, "dmny"[kind], year, month, day)};
     return (struct date_term){hash64(name) & TERM_MASK, kind};
 }
 

@@ -433,12 +433,15 @@ static const struct date_word words[] = {
     {"января", ROLE_MONTH, 1, WORD_FOREIGN},
 };
 
-const struct date_word *date__word(const char *text)
+const struct date_word *date__word(const char text[DATE_WORD_BYTES])
 {
+    /* As a number the first bytes compare in the order of bytes, and mostly they settle it. */
+    uint64_t head = be64_get(text);
     size_t low = 0, high = sizeof words / sizeof words[0];
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        int order = strcmp(text, words[mid].text);
+        uint64_t at = be64_get(words[mid].text);
+        int order = at != head ? (head > at) - (head < at) : strcmp(text, words[mid].text);
         if (order == 0)
             return &words[mid];
         DASSERT(mid == 0 || strcmp(words[mid - 1].text, words[mid].text) < 0);

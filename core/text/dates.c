@@ -14,11 +14,26 @@ static date_pattern_fn *const patterns[] = {
     date__wide_phrase, date__wide_numeric,
 };
 
+/* Roles that a pattern's first word may have. Most words have none of them, and no pattern is asked
+ * there. */
+static const uint64_t openers =
+    UINT64_C(1) << ROLE_MONTH | UINT64_C(1) << ROLE_WEEKDAY | UINT64_C(1) << ROLE_UNIT |
+    UINT64_C(1) << ROLE_SEASON | UINT64_C(1) << ROLE_COUNT | UINT64_C(1) << ROLE_NTH |
+    UINT64_C(1) << ROLE_ARTICLE | UINT64_C(1) << ROLE_HALF | UINT64_C(1) << ROLE_THE |
+    UINT64_C(1) << ROLE_LAST | UINT64_C(1) << ROLE_THIS | UINT64_C(1) << ROLE_NEXT |
+    UINT64_C(1) << ROLE_DAY_WORD | UINT64_C(1) << ROLE_IN | UINT64_C(1) << ROLE_FOREIGN;
+
+static bool may_open(const struct date_token *t)
+{
+    if (t->kind == TOKEN_WORD)
+        return t->word != NULL && (openers >> t->word->role & 1) != 0;
+    return t->kind != TOKEN_SIGN;
+}
+
 static size_t longest(struct date_scan *scan, struct date_mention *m)
 {
-    const struct date_token *t = date__at(scan, 0);
     size_t most = 0;
-    if (t->kind == TOKEN_SIGN || (t->kind == TOKEN_WORD && t->word == NULL))
+    if (!may_open(date__at(scan, 0)))
         return 0;
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         struct date_mention found = {0};

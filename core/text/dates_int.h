@@ -71,7 +71,7 @@ enum date_word_flag {
 };
 
 struct date_word {
-    const char *text; /* folded */
+    char text[DATE_WORD_BYTES]; /* folded */
     uint8_t role;
     int8_t value;
     uint8_t flags;
@@ -110,14 +110,23 @@ struct date_scan {
 };
 
 /* ---- date_words.c */
-const struct date_word *date__word(const char *text);
+/* `text` is padded with NULs. */
+const struct date_word *date__word(const char text[DATE_WORD_BYTES]);
 
 /* ---- date_lex.c */
 void date__begin(struct date_scan *scan, struct str text, struct civil today);
 /* The i-th token of the window, TOKEN_END behind the last. */
-const struct date_token *date__at(const struct date_scan *scan, size_t i);
+static inline const struct date_token *date__at(const struct date_scan *scan, size_t i)
+{
+    ASSERT(i < DATE_WINDOW); /* no pattern is as long as the window */
+    return &scan->ring[(scan->head + i) % DATE_WINDOW];
+}
 void date__advance(struct date_scan *scan, size_t n);
-bool date__is(const struct date_scan *scan, size_t i, enum date_role role);
+static inline bool date__is(const struct date_scan *scan, size_t i, enum date_role role)
+{
+    const struct date_token *t = date__at(scan, i);
+    return t->word != NULL && t->word->role == role;
+}
 bool date__is_sign(const struct date_scan *scan, size_t i, uint32_t cp);
 /* Role of the token before the window. */
 enum date_role date__role_before(const struct date_scan *scan);

@@ -207,10 +207,12 @@ static const struct irregular table[] = {
 
 struct str irregular_base(struct str word)
 {
-    size_t low = 0, high = sizeof table / sizeof table[0];
+    size_t low = 0, high = word.len == 0 ? 0 : sizeof table / sizeof table[0];
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = str_cmp(word, table[middle].form);
+        int order = (unsigned char)word.at[0] - (unsigned char)table[middle].form.at[0];
+        if (order == 0)
+            order = str_cmp(word, table[middle].form);
         if (order == 0)
             return table[middle].base;
         if (order < 0)

@@ -303,7 +303,9 @@ static struct str word_str(const struct words *words, size_t i)
 
 static bool phrase_next(const char **group, struct str *phrase)
 {
-    size_t n = strcspn(*group, "|");
+    size_t n = 0;
+    while ((*group)[n] != '|' && (*group)[n] != '\0')
+        n++;
     *phrase = (struct str){*group, n};
     *group += n + ((*group)[n] == '|');
     return n != 0;

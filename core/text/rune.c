@@ -2,7 +2,7 @@
 
 #include <utf8proc.h>
 
-struct rune rune_at(struct str s, size_t at)
+struct rune rune__decode(struct str s, size_t at)
 {
     static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
     struct rune none = {0, 0};
@@ -74,16 +74,26 @@ enum rune_script rune_script(uint32_t cp)
     return found ? ranges[low].script : SCRIPT_OTHER;
 }
 
-static enum rune_class ascii_class(uint32_t cp)
-{
-    if ((cp | 0x20) >= 'a' && (cp | 0x20) <= 'z')
-        return RUNE_LETTER;
-    if (cp >= '0' && cp <= '9')
-        return RUNE_DIGIT;
-    if (cp <= ' ' || cp == 0x7f)
-        return RUNE_SPACE;
-    return cp == '$' ? RUNE_CURRENCY : RUNE_OTHER;
-}
+#define O RUNE_OTHER
+#define S RUNE_SPACE
+#define L RUNE_LETTER
+#define D RUNE_DIGIT
+#define C RUNE_CURRENCY
+const uint8_t rune__ascii_class[128] = {
+    S, S, S, S, S, S, S, S, S, S, S, S, S, S, S, S, /* controls */
+    S, S, S, S, S, S, S, S, S, S, S, S, S, S, S, S, /* controls */
+    S, O, O, O, C, O, O, O, O, O, O, O, O, O, O, O, /* from blank */
+    D, D, D, D, D, D, D, D, D, D, O, O, O, O, O, O, /* from 0 */
+    O, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, /* from @ */
+    L, L, L, L, L, L, L, L, L, L, L, O, O, O, O, O, /* from P */
+    O, L, L, L, L, L, L, L, L, L, L, L, L, L, L, L, /* from ` */
+    L, L, L, L, L, L, L, L, L, L, L, O, O, O, O, S, /* from p */
+};
+#undef O
+#undef S
+#undef L
+#undef D
+#undef C
 
 static enum rune_class letter_class(uint32_t cp)
 {
@@ -102,10 +112,8 @@ static bool is_pictograph(const utf8proc_property_t *property, uint32_t cp)
            property->boundclass == UTF8PROC_BOUNDCLASS_REGIONAL_INDICATOR;
 }
 
-enum rune_class rune_class(uint32_t cp)
+enum rune_class rune__wide_class(uint32_t cp)
 {
-    if (cp < 0x80)
-        return ascii_class(cp);
     if (rune_is_skin_tone(cp)) /* a symbol to Unicode, but it never stands alone */
         return RUNE_MARK;
     const utf8proc_property_t *property = utf8proc_get_property((utf8proc_int32_t)cp);
@@ -269,8 +277,25 @@ static struct str shortened(struct str s)
     return str_part(s, 0, n);
 }
 
+/* Of ASCII the fold is lower case: it has nothing to compose, and nothing invisible. False: there
+ * is more than ASCII in it. */
+static bool fold_ascii(struct str s, char *out, size_t cap, size_t *len)
+{
+    size_t n = s.len < RUNE_FOLD_MAX ? s.len : RUNE_FOLD_MAX;
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)s.at[i] >= 0x80)
+            return false;
+    *len = n < cap ? n : cap;
+    for (size_t i = 0; i < *len; i++)
+        out[i] = (char)(s.at[i] >= 'A' && s.at[i] <= 'Z' ? s.at[i] | 0x20 : s.at[i]);
+    return true;
+}
+
 size_t rune_fold(struct str s, enum rune_fold how, char *out, size_t cap)
 {
+    size_t plain;
+    if (fold_ascii(s, out, cap, &plain))
+        return plain;
     const utf8proc_option_t options = UTF8PROC_STABLE | UTF8PROC_COMPAT | UTF8PROC_DECOMPOSE |
                                       UTF8PROC_CASEFOLD | UTF8PROC_IGNORE;
     int32_t raw[WIDE_MAX], wide[2 * WIDE_MAX];

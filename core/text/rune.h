@@ -55,9 +55,23 @@ struct rune {
     unsigned len; /* bytes, 0: at the end or invalid */
 };
 
+/* Classes of ASCII, and what is beyond it: most text needs only the former, so that it is asked
+ * here, without a call. */
+extern const uint8_t rune__ascii_class[128];
+struct rune rune__decode(struct str s, size_t at);
+enum rune_class rune__wide_class(uint32_t cp);
+
 /* The character at byte `at`; .len 0 at the end and where the bytes are not UTF-8. */
-struct rune rune_at(struct str s, size_t at);
-enum rune_class rune_class(uint32_t cp);
+static inline struct rune rune_at(struct str s, size_t at)
+{
+    if (at < s.len && (unsigned char)s.at[at] < 0x80)
+        return (struct rune){(unsigned char)s.at[at], 1};
+    return rune__decode(s, at);
+}
+static inline enum rune_class rune_class(uint32_t cp)
+{
+    return cp < 0x80 ? (enum rune_class)rune__ascii_class[cp] : rune__wide_class(cp);
+}
 enum rune_script rune_script(uint32_t cp); /* SCRIPT_OTHER for a letter in no table */
 bool rune_is_capital(uint32_t cp);
 /* ' and its typographic forms. */

@@ -237,11 +237,22 @@ static size_t skip_run(struct str s, size_t i, bool (*is)(uint32_t))
     return i;
 }
 
+/* Most bytes: neither a blank, which may end a Thai sentence, nor anything that ends others. */
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ',' ||
+           c == '\'';
+}
+
 /* The end of the sentence that begins at `start`, which is not blank. */
 static size_t sentence_end(struct str s, size_t start)
 {
     size_t i = start;
     while (i < s.len) {
+        if (is_plain(s.at[i])) {
+            i++;
+            continue;
+        }
         struct rune r = rune_at(s, i);
         if (r.len != 0 && is_line_end(r.cp))
             return i;

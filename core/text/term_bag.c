@@ -13,11 +13,28 @@ static int by_term(const void *left, const void *right)
     return (a->term > b->term) - (a->term < b->term);
 }
 
-/* Open addressing; count 0 marks a free slot. Terms are hashes already. */
-static struct term_count *slot_of(struct term_count *slots, size_t cap, uint64_t term)
+/* Texts are short: most bags have a few dozen terms, for which a call a comparison is too much. */
+static void sort(struct term_count *at, size_t n)
+{
+    enum { FEW = 64 };
+    if (n > FEW) {
+        qsort(at, n, sizeof *at, by_term);
+        return;
+    }
+    for (size_t i = 1; i < n; i++) {
+        struct term_count one = at[i];
+        size_t k = i;
+        for (; k > 0 && at[k - 1].term > one.term; k--)
+            at[k] = at[k - 1];
+        at[k] = one;
+    }
+}
+
+/* Open addressing; a slot is a place in `at` + 1, 0 marks a free one. Terms are hashes already. */
+static uint32_t *slot_of(uint32_t *slots, size_t cap, const struct term_count *at, uint64_t term)
 {
     size_t i = (size_t)term & (cap - 1);
-    while (slots[i].count != 0 && slots[i].term != term)
+    while (slots[i] != 0 && at[slots[i] - 1].term != term)
         i = (i + 1) & (cap - 1);
     return &slots[i];
 }
@@ -31,24 +48,24 @@ enum err_code term_bag_of(struct arena *arena, const struct token_list *tokens, 
     size_t cap = 2; /* one slot stays free; a turn may have half a million sentences of one word */
     while (cap < 2 * tokens->n)
         cap *= 2;
-    struct term_count *slots = ARENA_ARRAY(arena, struct term_count, cap);
-    if (slots == NULL)
+    uint32_t *slots = ARENA_ARRAY(arena, uint32_t, cap);
+    struct term_count *at = arena_alloc(arena, tokens->n * sizeof *at);
+    if (slots == NULL || at == NULL)
         return err_set(err, ERR_EXHAUSTED, "the memory for counting terms is used up");
     for (size_t i = 0; i < tokens->n; i++) {
         const struct token *token = &tokens->at[i];
         if ((token->flags & TOKEN_STOP) != 0)
             continue;
-        struct term_count *slot = slot_of(slots, cap, token->term);
-        if (slot->count == 0)
-            *slot = (struct term_count){token->term, 0, token->text};
-        slot->count = sum(slot->count, weight);
+        uint32_t *slot = slot_of(slots, cap, at, token->term);
+        if (*slot == 0) {
+            at[out->n++] = (struct term_count){token->term, 0, token->text};
+            *slot = (uint32_t)out->n;
+        }
+        at[*slot - 1].count = sum(at[*slot - 1].count, weight);
         out->length = sum(out->length, weight);
     }
-    for (size_t i = 0; i < cap; i++)
-        if (slots[i].count != 0)
-            slots[out->n++] = slots[i];
-    qsort(slots, out->n, sizeof *slots, by_term);
-    out->at = slots;
+    sort(at, out->n);
+    out->at = at;
     return ERR_OK;
 }
 

@@ -46,9 +46,7 @@ enum err_code tokenizer_new(struct str language, struct tokenizer **out, struct 
         return err_set(err, ERR_EXHAUSTED, "no memory for a tokenizer");
     tokenizer->automatic = str_eq(language, STR("auto"));
     tokenizer->language = language_find(tokenizer->automatic ? STR("en") : language);
-    enum err_code code = ERR_OK;
-    if (tokenizer->language != LANGUAGE_NONE)
-        code = token__stops_new(tokenizer, err);
+    enum err_code code = token__stops_new(tokenizer, err);
     if (code != ERR_OK)
         tokenizer_free(tokenizer);
     else
@@ -60,9 +58,10 @@ void tokenizer_free(struct tokenizer *tokenizer)
 {
     if (tokenizer == NULL)
         return;
-    for (size_t l = 0; l < LANGUAGE_MAX; l++)
+    for (size_t l = 0; l < LANGUAGE_MAX; l++) {
         sb_stemmer_delete(tokenizer->stemmers[l]);
-    free(tokenizer->stops);
+        free(tokenizer->stops[l]);
+    }
     free(tokenizer);
 }
 

@@ -12,18 +12,21 @@
 
 struct sb_stemmer;
 
-/* Open addressing by the hash of the folded word; `languages` 0 marks a free slot. */
+/* The stop words of one language: open addressing into its list, by length and place. */
 struct stop_slot {
-    uint64_t hash;
-    uint32_t languages; /* one bit a row of the language table */
+    uint16_t at, len; /* len 0: free */
+};
+struct stop_set {
+    const char *list;
+    uint32_t mask; /* slots - 1; the slots are a power of two, and half of them stay free */
+    struct stop_slot slots[];
 };
 
 struct tokenizer {
     int language;                              /* LANGUAGE_NONE: "none" */
     bool automatic;                            /* "auto": `language` is chosen per call */
     struct sb_stemmer *stemmers[LANGUAGE_MAX]; /* made when first needed */
-    struct stop_slot *stops;
-    size_t stop_cap; /* a power of two, or 0 */
+    struct stop_set *stops[LANGUAGE_MAX];      /* likewise; "auto" has all from the start */
 };
 
 /* One call of tokenizer_run. `failed` is sticky, like a buffer's. */
@@ -55,9 +58,10 @@ struct token_word {
     unsigned flags; /* enum token_flag */
 };
 
+/* The sets that a guess of the language needs. */
 enum err_code token__stops_new(struct tokenizer *tokenizer, struct err *err) MUST_USE;
-/* The languages (as bits) in which the folded word is a stop word. */
-uint32_t token__stop_languages(const struct tokenizer *tokenizer, struct str word);
+/* Whether the folded word is a stop word of the language; run->failed when memory is short. */
+bool token__is_stop(struct token_run *run, int language, struct str word);
 /* The language of the Latin words of a text by its stop words; `*also` gets those that tie. */
 int token__guess(const struct tokenizer *tokenizer, struct str text, uint32_t *also);
 

@@ -146,12 +146,10 @@ static void put_stop_word(struct token_run *run, const struct token_word *word)
 void token__put_word(struct token_run *run, const struct token_word *word)
 {
     int language = run->language_of[word->script];
-    if (language != LANGUAGE_NONE && !is_name_in_capitals(run, word)) {
-        uint32_t languages = token__stop_languages(run->tokenizer, word->text);
-        if ((languages >> language & 1) != 0) {
-            put_stop_word(run, word);
-            return;
-        }
+    if (language != LANGUAGE_NONE && !is_name_in_capitals(run, word) &&
+        token__is_stop(run, language, word->text)) {
+        put_stop_word(run, word);
+        return;
     }
     bool latin = word->script == SCRIPT_LATIN;
     if (word->ascii && run->also == 0) {

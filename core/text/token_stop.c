@@ -1,77 +1,93 @@
 #include <stdlib.h>
 
-#include "core/base/hash.h"
 #include "core/text/token_int.h"
 
 enum { GUESS_BYTES = 4096, GUESS_WEIGHT = 12 };
 
-/* Visits the blank-separated words of a list. */
-static bool list_next(const char **list, struct str *word)
+static uint32_t slot_hash(struct str word)
 {
-    size_t n = strcspn(*list, " ");
-    *word = (struct str){*list, n};
-    *list += n + ((*list)[n] == ' ');
-    return n != 0;
+    uint32_t hash = (uint32_t)word.len;
+    for (size_t i = 0; i < word.len; i++)
+        hash = hash * 31 + (unsigned char)word.at[i];
+    return hash ^ hash >> 15;
 }
 
-/* The language's stop words if the tokenizer wants them; NULL: none. */
-static const char *list_of(const struct tokenizer *tokenizer, int language)
+/* The word's slot, or the free one where it would go. */
+static struct stop_slot *slot_of(struct stop_set *set, struct str word)
+{
+    uint32_t i = slot_hash(word) & set->mask;
+    for (; set->slots[i].len != 0; i = (i + 1) & set->mask) {
+        const struct stop_slot *slot = &set->slots[i];
+        if (slot->len == word.len && memcmp(set->list + slot->at, word.at, word.len) == 0)
+            break;
+    }
+    return &set->slots[i];
+}
+
+static void set_fill(struct stop_set *set, size_t len)
+{
+    for (size_t from = 0, i = 0; i <= len; i++) {
+        if (i < len && set->list[i] != ' ')
+            continue;
+        struct stop_slot slot = {(uint16_t)from, (uint16_t)(i - from)};
+        if (i > from)
+            *slot_of(set, (struct str){set->list + from, i - from}) = slot;
+        from = i + 1;
+    }
+}
+
+/* NULL when memory is short. A word takes two bytes of the list at least. */
+static struct stop_set *set_new(const char *list)
+{
+    size_t len = strlen(list), slots = 64;
+    ASSERT(len <= UINT16_MAX);
+    while (slots <= len)
+        slots *= 2;
+    struct stop_set *set = calloc(1, sizeof *set + slots * sizeof set->slots[0]);
+    if (set == NULL)
+        return NULL;
+    set->list = list;
+    set->mask = (uint32_t)slots - 1;
+    set_fill(set, len);
+    return set;
+}
+
+/* False when memory is short; a language without a list has no set. */
+static bool make_set(struct tokenizer *tokenizer, int language)
 {
     const char *list = stopwords_of(language_at((size_t)language)->code);
-    if (list == NULL || tokenizer->automatic || language == tokenizer->language)
-        return list;
-    enum rune_script script = language_at((size_t)language)->script;
-    bool own = language_of_script(script) == language;
-    return own && !language_writes(tokenizer->language, script) ? list : NULL;
-}
-
-static void stop_add(struct tokenizer *tokenizer, struct str word, uint32_t bit)
-{
-    uint64_t hash = hash64(word);
-    size_t i = (size_t)hash & (tokenizer->stop_cap - 1);
-    while (tokenizer->stops[i].languages != 0 && tokenizer->stops[i].hash != hash)
-        i = (i + 1) & (tokenizer->stop_cap - 1);
-    tokenizer->stops[i].hash = hash;
-    tokenizer->stops[i].languages |= bit;
+    if (list != NULL && tokenizer->stops[language] == NULL)
+        tokenizer->stops[language] = set_new(list);
+    return list == NULL || tokenizer->stops[language] != NULL;
 }
 
 enum err_code token__stops_new(struct tokenizer *tokenizer, struct err *err)
 {
-    size_t words = 0;
-    struct str word;
-    for (size_t l = 0; l < language_count(); l++) {
-        const char *list = list_of(tokenizer, (int)l);
-        while (list != NULL && list_next(&list, &word))
-            words++;
-    }
-    if (words == 0)
-        return ERR_OK;
-    tokenizer->stop_cap = 64;
-    while (tokenizer->stop_cap < 2 * words)
-        tokenizer->stop_cap *= 2;
-    tokenizer->stops = calloc(tokenizer->stop_cap, sizeof *tokenizer->stops);
-    if (tokenizer->stops == NULL)
-        return err_set(err, ERR_EXHAUSTED, "no memory for a tokenizer");
-    for (size_t l = 0; l < language_count(); l++) {
-        const char *list = list_of(tokenizer, (int)l);
-        while (list != NULL && list_next(&list, &word))
-            stop_add(tokenizer, word, UINT32_C(1) << l);
-    }
+    for (size_t l = 0; tokenizer->automatic && l < language_count(); l++)
+        if (!make_set(tokenizer, (int)l))
+            return err_set(err, ERR_EXHAUSTED, "no memory for a tokenizer");
     return ERR_OK;
 }
 
-uint32_t token__stop_languages(const struct tokenizer *tokenizer, struct str word)
+bool token__is_stop(struct token_run *run, int language, struct str word)
 {
-    if (tokenizer->stop_cap == 0)
-        return 0;
-    uint64_t hash = hash64(word);
-    size_t i = (size_t)hash & (tokenizer->stop_cap - 1);
-    while (tokenizer->stops[i].languages != 0) {
-        if (tokenizer->stops[i].hash == hash)
-            return tokenizer->stops[i].languages;
-        i = (i + 1) & (tokenizer->stop_cap - 1);
+    struct tokenizer *tokenizer = run->tokenizer;
+    if (tokenizer->stops[language] == NULL && !make_set(tokenizer, language))
+        run->failed = true;
+    struct stop_set *set = tokenizer->stops[language];
+    return set != NULL && slot_of(set, word)->len != 0;
+}
+
+/* The languages (as bits) in which the folded word is a stop word. */
+static uint32_t stop_languages(const struct tokenizer *tokenizer, struct str word)
+{
+    uint32_t languages = 0;
+    for (size_t l = 0; l < language_count(); l++) {
+        struct stop_set *set = tokenizer->stops[l];
+        if (set != NULL && slot_of(set, word)->len != 0)
+            languages |= UINT32_C(1) << l;
     }
-    return 0;
+    return languages;
 }
 
 /* A word that is a stop word of one language says more than one that many share. */
@@ -80,7 +96,7 @@ static void count_word(const struct tokenizer *tokenizer, struct str word,
 {
     char folded[RUNE_FOLD_MAX];
     size_t n = rune_fold(word, RUNE_KEEP_MARKS, folded, sizeof folded);
-    uint32_t languages = token__stop_languages(tokenizer, (struct str){folded, n});
+    uint32_t languages = stop_languages(tokenizer, (struct str){folded, n});
     if (languages == 0)
         return;
     unsigned weight = GUESS_WEIGHT / (unsigned)__builtin_popcount(languages);
