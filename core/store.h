@@ -44,8 +44,8 @@ struct batch;
     X(FACT, 'f', "b32 id", "R fact (core/graph/fact.h)")                                           \
     X(TOPIC_EDGE, 'T', "b32 topic id", "episode hyperedge: members (core/graph/edge.h)")           \
     X(EPISODE_EDGE, 'E', "b32 episode id", "fact hyperedge: members")                              \
-    X(FACT_HASH, 'y', "b64 content hash, b32 speaker, b32 from day, b32 to day",                   \
-      "LE32 fact id, 0 = deleted on request: never made again")                                    \
+    X(FACT_NEVER, 'y', "b64 content hash, b32 speaker, b32 from day, b32 to day",                  \
+      "empty: a fact that was deleted on request and is never made again")                         \
     X(FACT_SOURCE, 'z', "b32 n, b32 fact id", "empty: a further source of an older fact")          \
     X(HISTORY, 'h', "kind byte, b32 id, b64 seq", "the record that was replaced; empty = blanked") \
     X(SEGMENT, 'g', "b64 seq, b16 part", "inverted index (core/index/segment.h)")                  \

@@ -79,9 +79,10 @@ static void check_fact_rows(struct check *c, struct columns *columns)
             fact->n_sources != 0 ? check__turn(c, fact->sources[0]) : NULL;
         if (turn == NULL)
             continue; /* told already */
-        if (row.speaker_no != fact->speaker_no || row.valid_from != fact->valid_from ||
-            row.valid_to != fact->valid_to || row.episode != turn->episode ||
-            row.turn_doc < turn->doc || row.turn_doc >= turn->doc + turn->docs)
+        if (row.speaker_no != fact->speaker_no || row.key_mark != fact_key_mark(fact) ||
+            row.valid_from != fact->valid_from || row.valid_to != fact->valid_to ||
+            row.episode != turn->episode || row.turn_doc < turn->doc ||
+            row.turn_doc >= turn->doc + turn->docs)
             check__problem(c, "fact_%u: its column does not agree", id);
         if (fact->valid_from != turn->time_ms)
             check__problem(c, "fact_%u is not valid from its first source on", id);

@@ -269,26 +269,16 @@ static void check_fact(struct check *c, const struct fact *fact)
         check__problem(c, "fact_%u is superseded by a fact that was not given out yet", fact->id);
 }
 
-static enum err_code check_fact_hash(struct check *c, const struct fact *fact, struct err *err)
+static enum err_code check_never(struct check *c, const struct fact *fact, struct err *err)
 {
-    char key[FACT_HASH_KEY];
+    char key[FACT_KEY];
     struct str value;
-    fact_hash_key(fact, key);
+    fact_key(fact, key);
     enum err_code code =
-        store_get(c->txn, c->space, KIND_FACT_HASH, (struct str){key, sizeof key}, &value, err);
-    if (code == ERR_OK && (value.len != 4 || le32_get(value.at) != fact->id))
-        check__problem(c, "fact_%u: its hash row does not agree", fact->id);
+        store_get(c->txn, c->space, KIND_FACT_NEVER, (struct str){key, sizeof key}, &value, err);
+    if (code == ERR_OK && value.at != NULL)
+        check__problem(c, "fact_%u is there though it was never to be made again", fact->id);
     return code;
-}
-
-/* Hash rows name living facts or, with 0, what was deleted on request. */
-static enum err_code check_hash_row(struct check *c, const struct store_item *item, struct err *err)
-{
-    (void)err;
-    uint32_t id = item->value.len == 4 ? le32_get(item->value.at) : UINT32_MAX;
-    if (id != 0 && check__fact(c, id) == NULL)
-        check__problem(c, "a hash row names fact_%u, which is not there", id);
-    return ERR_OK;
 }
 
 static enum err_code check_source_row(struct check *c, const struct store_item *item,
@@ -341,10 +331,8 @@ enum err_code check__graph(struct check *c, struct err *err)
     }
     for (uint32_t i = 0; code == ERR_OK && i < c->n_facts; i++) {
         check_fact(c, &c->facts[i]);
-        code = check_fact_hash(c, &c->facts[i], err);
+        code = check_never(c, &c->facts[i], err);
     }
-    if (code == ERR_OK)
-        code = check__each(c, KIND_FACT_HASH, check_hash_row, err);
     if (code == ERR_OK)
         code = check__each(c, KIND_FACT_SOURCE, check_source_row, err);
     if (code == ERR_OK)

@@ -42,8 +42,15 @@ static enum err_code make_docs(struct check *c, struct err *err)
     }
     for (uint32_t i = 0; i < c->n_turns; i++)
         own(c, LAYER_TURN, c->turns[i].doc, c->turns[i].docs, c->turns[i].n);
-    for (uint32_t i = 0; i < c->n_facts; i++)
-        own(c, LAYER_FACT, c->facts[i].id - 1, 1, c->facts[i].id);
+    c->hashes = check__array(c, c->docs[LAYER_FACT].n + 1u, sizeof *c->hashes, err);
+    if (c->hashes == NULL)
+        return ERR_EXHAUSTED;
+    for (uint32_t i = 0; i < c->n_facts; i++) {
+        uint32_t doc = c->facts[i].id - 1;
+        own(c, LAYER_FACT, doc, 1, c->facts[i].id);
+        if (doc < c->docs[LAYER_FACT].n)
+            c->hashes[doc].term = fact_hash_term(c->facts[i].hash);
+    }
     for (uint32_t i = 0; i < c->n_episodes; i++)
         own(c, LAYER_EPISODE, c->episodes[i].record.doc, 1, c->episodes[i].record.id);
     for (uint32_t i = 0; i < c->n_topics; i++)
@@ -88,8 +95,9 @@ static enum err_code count_posting(uint64_t term, enum layer layer, uint32_t doc
                                    void *arg)
 {
     struct check *c = arg;
-    (void)term;
     if (doc < c->docs[layer].n) {
+        if (layer == LAYER_FACT && c->hashes[doc].term == term)
+            c->hashes[doc].found = true;
         c->docs[layer].tf_sum[doc] += tf;
         c->docs[layer].ones[doc] += tf == 1;
     } else {
@@ -182,6 +190,15 @@ static uint64_t check_layer(struct check *c, int layer)
     return live;
 }
 
+static void check_hashes(struct check *c)
+{
+    for (uint32_t i = 0; i < c->n_facts; i++) {
+        uint32_t doc = c->facts[i].id - 1;
+        if (doc < c->docs[LAYER_FACT].n && !c->hashes[doc].found)
+            check__problem(c, "fact_%u is not found by its hash", c->facts[i].id);
+    }
+}
+
 enum err_code check__index(struct check *c, struct err *err)
 {
     struct segments s = {.c = c};
@@ -195,6 +212,7 @@ enum err_code check__index(struct check *c, struct err *err)
         live += check_layer(c, layer);
     if (code != ERR_OK)
         return code;
+    check_hashes(c);
     check__equal(c, "SMALL_SEGMENTS", c->stat.v[STAT_SMALL_SEGMENTS], s.small);
     check__equal(c, "DEAD_DOCS", c->stat.v[STAT_DEAD_DOCS], s.docs - live);
     return ERR_OK;

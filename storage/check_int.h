@@ -46,6 +46,12 @@ struct check_docs {
     uint32_t *ones;   /* postings with tf 1: perhaps dates, which the length does not count */
 };
 
+/* By what its hash finds a fact; by document. */
+struct check_hash {
+    uint64_t term; /* 0: no fact */
+    bool found;    /* a posting has it */
+};
+
 struct check {
     const struct check_sink *sink;
     struct check_report *report;
@@ -67,6 +73,7 @@ struct check {
     struct fact *facts;
     uint32_t n_facts;
     struct check_docs docs[LAYERS];
+    struct check_hash *hashes; /* of the fact layer */
 };
 
 void check__problem(struct check *c, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -33,7 +33,7 @@ static bool shape_of(unsigned kind, struct shape *shape)
     case KIND_SEGMENT: *shape = (struct shape){SEGMENT_KEY, SEGMENT_KEY}; return true;
     case KIND_HISTORY: *shape = (struct shape){13, 13}; return true;
     case KIND_IDEMPOTENCY: *shape = (struct shape){16, 16}; return true;
-    case KIND_FACT_HASH: *shape = (struct shape){FACT_HASH_KEY, FACT_HASH_KEY}; return true;
+    case KIND_FACT_NEVER: *shape = (struct shape){FACT_KEY, FACT_KEY}; return true;
     case KIND_SESSION:
     case KIND_SPEAKER: *shape = (struct shape){0, NAME}; return true;
     case KIND_TURN_ID: *shape = (struct shape){1, ID}; return true;

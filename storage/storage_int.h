@@ -19,7 +19,7 @@ struct format_row {
 };
 _Static_assert(sizeof(struct format_row) == 32, "layout on disk");
 #define STORAGE_MAGIC "hypermem"
-enum { STORAGE_LAYOUT = 1 };
+enum { STORAGE_LAYOUT = 2 };
 
 /* The REGISTRY row's value; the key is the name. */
 struct registry_row {

@@ -1,7 +1,9 @@
 #include "core/graph/fact.h"
 
+#include "core/base/hash.h"
 #include "core/graph/node_id.h"
 #include "core/graph/record_int.h"
+#include "core/text/token.h"
 
 static const struct civil first_day = {1, 1, 1};
 static const struct civil last_day = {9999, 12, 31};
@@ -142,10 +144,23 @@ static uint32_t day_number(struct civil date)
     return (uint32_t)(civil_to_days(date) - civil_to_days(first_day) + 1);
 }
 
-void fact_hash_key(const struct fact *fact, char out[FACT_HASH_KEY])
+void fact_key(const struct fact *fact, char out[FACT_KEY])
 {
     be64_set(out, fact->hash);
     be32_set(out + 8, fact->speaker_no);
     be32_set(out + 12, fact->has_time ? day_number(fact->from) : 0);
     be32_set(out + 16, fact->has_time ? day_number(fact->to) : 0);
+}
+
+uint32_t fact_key_mark(const struct fact *fact)
+{
+    char key[FACT_KEY];
+    fact_key(fact, key);
+    return (uint32_t)hash64((struct str){key, sizeof key});
+}
+
+uint64_t fact_hash_term(uint64_t hash)
+{
+    _Static_assert(TERM_MASK == (UINT64_C(1) << 40) - 1, "40 bits are left of 64");
+    return hash * UINT64_C(0x9e3779b97f4a7c15) >> 24;
 }

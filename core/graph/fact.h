@@ -30,7 +30,7 @@ struct fact {
     bool has_time;
     struct civil from, to; /* inclusive */
     uint8_t grain;         /* enum date_grain */
-    uint64_t hash;         /* of the normalised statement: first part of its FACT_HASH key */
+    uint64_t hash;         /* of the normalised statement: first part of its key */
     struct str time_text;  /* the phrase, e.g. "last Friday" */
     struct str content;
     struct str speaker; /* as turn_speaker() of its first source */
@@ -50,8 +50,14 @@ enum err_code fact_decode(struct arena *arena, struct str value, uint32_t id, st
 enum err_code fact_get(struct store_txn *txn, uint64_t space, uint32_t id, struct arena *arena,
                        struct fact *fact, struct err *err) MUST_USE;
 
-/* Key of its FACT_HASH row: content hash, speaker ordinal, resolved days (0 without a time). */
-enum { FACT_HASH_KEY = 20 };
-void fact_hash_key(const struct fact *fact, char out[FACT_HASH_KEY]);
+/* What makes two facts the same: content hash, speaker ordinal, resolved days (0 without a time).
+ * Also the key of its FACT_NEVER row. */
+enum { FACT_KEY = 20 };
+void fact_key(const struct fact *fact, char out[FACT_KEY]);
+/* 32 bits of that key, for its column: other facts of the same words are told apart by them. */
+uint32_t fact_key_mark(const struct fact *fact);
+/* The term under which the index finds the facts with this content hash, beside their words. It
+ * counts in no length. The hash is mixed again, since words are terms by the same hash. */
+uint64_t fact_hash_term(uint64_t hash);
 
 #endif

@@ -51,7 +51,7 @@ struct fact_row {
     uint32_t turn_doc; /* of its first living source */
     uint32_t episode;  /* of that turn */
     uint32_t speaker_no;
-    uint32_t flags; /* 0; room */
+    uint32_t key_mark; /* fact_key_mark() */
     int64_t valid_from, valid_to;
 };
 struct episode_row {

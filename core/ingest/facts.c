@@ -58,13 +58,8 @@ static struct str question_of(const struct said *said)
 
 /* --- one turn --- */
 
-struct drafts {
-    struct fact_draft *at;
-    uint32_t n;
-};
-
 static enum err_code draft_turn(struct facts_work *f, const struct said *said, struct str question,
-                                struct drafts *drafts, struct err *err)
+                                struct turn_drafts *drafts, struct err *err)
 {
     const struct dialogue *d = f->d;
     drafts->n = 0;
@@ -100,7 +95,7 @@ static int by_weight(const void *left, const void *right)
 
 /* The heaviest stay. */
 static enum err_code limit_turn(struct facts_work *f, const struct said *said,
-                                struct drafts *drafts, struct err *err)
+                                struct turn_drafts *drafts, struct err *err)
 {
     uint32_t allowed = facts_allowed(said);
     if (drafts->n <= allowed)
@@ -127,29 +122,37 @@ static uint32_t stated_by(const struct fact_draft *draft)
     return draft->sentence->question ? draft->stated / 2 : draft->stated;
 }
 
+/* Under what it is found: its words, and the hash of what it says. */
+static enum err_code add_document(struct facts_work *f, const struct fact_draft *draft,
+                                  struct err *err)
+{
+    struct arena *arena = f->w->arena;
+    struct segment_doc *doc = &f->out->docs[f->out->n];
+    struct term_count hash = {.term = fact_hash_term(draft->fact->hash), .count = 1};
+    const struct term_bag extra = {.at = &hash, .n = 1};
+    *doc = (struct segment_doc){.layer = LAYER_FACT, .doc = f->out->n};
+    f->out->n++;
+    return term_bag_add(arena, &draft->bag, &extra, &doc->bag, err);
+}
+
 static enum err_code settle_draft(struct facts_work *f, const struct fact_draft *draft,
                                   struct tally *tally, struct err *err)
 {
-    struct fact fact;
     enum fact_fate fate;
-    enum err_code rc = facts__write_out(f, draft, &fact, err);
-    if (rc == ERR_OK)
-        rc = facts__settle(f, draft, &fact, &fate, err);
+    enum err_code rc = facts__settle(f, draft, &fate, err);
     if (rc != ERR_OK)
         return rc;
     f->out->repeats += fate == FATE_REPEAT;
     f->out->echoes += fate == FATE_ECHO;
     if (fate == FATE_NEW) {
-        struct segment_doc *doc = &f->out->docs[f->out->n];
-        *doc = (struct segment_doc){LAYER_FACT, f->out->n, draft->bag};
         if (tally->n == 0)
             tally->first = f->out->first + f->out->n;
-        f->out->n++;
         tally->n++;
+        rc = add_document(f, draft, err);
     }
     if (fate == FATE_NEW || fate == FATE_REPEAT)
         tally->stated += stated_by(draft);
-    return ERR_OK;
+    return rc;
 }
 
 static enum err_code mark_row(struct facts_work *f, uint32_t doc, const struct tally *tally,
@@ -167,7 +170,7 @@ static enum err_code mark_row(struct facts_work *f, uint32_t doc, const struct t
 }
 
 static enum err_code settle_turn(struct facts_work *f, const struct said *said,
-                                 const struct drafts *drafts, struct err *err)
+                                 const struct turn_drafts *drafts, struct err *err)
 {
     uint32_t next = 0;
     enum err_code rc = ERR_OK;
@@ -187,24 +190,57 @@ static enum err_code settle_turn(struct facts_work *f, const struct said *said,
 
 /* --- the episode --- */
 
-static enum err_code build_turns(struct facts_work *f, struct err *err)
+/* What the kept drafts say, and what the index is asked about them. */
+static enum err_code write_out(struct facts_work *f, const struct turn_drafts *drafts,
+                               struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    for (uint32_t i = 0; rc == ERR_OK && i < drafts->n; i++) {
+        struct fact_draft *draft = &drafts->at[i];
+        if (!draft->kept)
+            continue;
+        rc = facts__write_out(f, draft, err);
+        if (rc == ERR_OK && turn_is_machine(&draft->said->turn))
+            rc = facts__hash_unnamed(f, draft, err);
+        if (rc != ERR_OK)
+            break;
+        facts__stored_ask(f, draft->fact->hash);
+        if (draft->unnamed != 0)
+            facts__stored_ask(f, draft->unnamed);
+    }
+    return rc;
+}
+
+static enum err_code draft_turns(struct facts_work *f, struct turn_drafts *drafts, struct err *err)
 {
     struct str question = STR("");
     const struct turn *before = NULL;
     enum err_code rc = ERR_OK;
     for (uint32_t i = 0; rc == ERR_OK && i < f->d->n_turns; i++) {
         const struct said *said = f->d->turns[i];
-        struct drafts drafts;
         if (before != NULL && before->speaker_no == said->turn.speaker_no)
             question = STR("");
-        rc = draft_turn(f, said, question, &drafts, err);
+        rc = draft_turn(f, said, question, &drafts[i], err);
         if (rc == ERR_OK)
-            rc = limit_turn(f, said, &drafts, err);
+            rc = limit_turn(f, said, &drafts[i], err);
         if (rc == ERR_OK)
-            rc = settle_turn(f, said, &drafts, err);
+            rc = write_out(f, &drafts[i], err);
         question = question_of(said);
         before = &said->turn;
     }
+    return rc;
+}
+
+static enum err_code build_turns(struct facts_work *f, struct err *err)
+{
+    struct turn_drafts *drafts = ARENA_ARRAY(f->w->arena, struct turn_drafts, f->d->n_turns);
+    if (drafts == NULL)
+        return stage__memory(err);
+    enum err_code rc = draft_turns(f, drafts, err);
+    if (rc == ERR_OK)
+        rc = facts__stored_read(f, err);
+    for (uint32_t i = 0; rc == ERR_OK && i < f->d->n_turns; i++)
+        rc = settle_turn(f, f->d->turns[i], &drafts[i], err);
     return rc;
 }
 
@@ -218,12 +254,14 @@ enum err_code facts_build(struct stage_work *w, const struct dialogue *d, uint32
     f.fresh = ARENA_ARRAY(w->arena, struct fact, f.cap_fresh);
     out->docs = ARENA_ARRAY(w->arena, struct segment_doc, f.cap_fresh);
     f.fresh_doc = ARENA_ARRAY(w->arena, uint32_t, f.cap_fresh);
-    if (f.fresh == NULL || f.fresh_doc == NULL || out->docs == NULL)
+    f.stored.cap = 2 * f.cap_fresh;
+    f.stored.terms = ARENA_ARRAY(w->arena, uint64_t, f.stored.cap);
+    if (f.fresh == NULL || f.fresh_doc == NULL || out->docs == NULL || f.stored.terms == NULL)
         return stage__memory(err);
     enum err_code rc = build_turns(&f, err);
     if (rc == ERR_OK)
         rc = facts__save(&f, err);
-    store_cursor_close(f.hashes);
+    store_cursor_close(f.stored.never);
     if (rc == ERR_OK)
         ASSERT(f.n_fresh == out->n);
     return rc;

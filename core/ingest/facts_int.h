@@ -2,6 +2,7 @@
  *
  *   facts.c        which sentences become facts, their weights and priors; the whole
  *   facts_text.c   what a fact says: content, words, keywords, time, hash
+ *   facts_stored.c which stored facts say the same words
  *   facts_known.c  repeats, echoes and facts that were deleted; records and rows */
 #ifndef HM_CORE_INGEST_FACTS_INT_H
 #define HM_CORE_INGEST_FACTS_INT_H
@@ -17,12 +18,29 @@ struct fact_draft {
     uint32_t stated; /* what it adds to the prior: bytes of its terms */
     double weight;
     bool kept;
+    struct fact *fact; /* of a kept one, by facts__write_out() */
+    uint64_t unnamed;  /* of a kept one by a machine, by facts__hash_unnamed(); 0 none */
+};
+
+/* Drafts of one turn. */
+struct turn_drafts {
+    struct fact_draft *at;
+    uint32_t n;
 };
 
 /* A fact that is stored already and gets a further source. */
 struct known_fact {
     struct fact fact;
     bool changed;
+};
+
+/* What the index says of the hashes that the drafts ask for. */
+struct stored_facts {
+    uint64_t *terms; /* ascending once they are read, each once */
+    uint32_t n, cap;
+    struct postings *found; /* term * LAYERS + layer */
+    struct store_cursor *never;
+    bool has_never; /* facts of this space were deleted on request */
 };
 
 struct facts_work {
@@ -38,24 +56,36 @@ struct facts_work {
     struct stage_map known_of;   /* fact id -> index in known */
     struct stage_map fresh_of;   /* hash of the whole key -> index in fresh */
     struct stage_map speaker_of; /* content hash -> ordinal of who said it first in this episode */
-    struct store_cursor *hashes; /* of FACT_HASH; opened when first needed */
+    struct stored_facts stored;
 };
 
 /* facts_text.c */
 enum err_code facts__draft(struct facts_work *f, struct fact_draft *draft,
                            struct err *err) MUST_USE;
-/* Everything of the fact but id, sources and episodes. */
-enum err_code facts__write_out(struct facts_work *f, const struct fact_draft *draft,
-                               struct fact *fact, struct err *err) MUST_USE;
+/* Everything of the draft's fact but id, sources and episodes. */
+enum err_code facts__write_out(struct facts_work *f, struct fact_draft *draft,
+                               struct err *err) MUST_USE;
 /* The hash of what a served line "Name: sentence" says without the name; 0 when there is none. */
-enum err_code facts__hash_unnamed(struct facts_work *f, const struct fact_draft *draft,
-                                  uint64_t *hash, struct err *err) MUST_USE;
+enum err_code facts__hash_unnamed(struct facts_work *f, struct fact_draft *draft,
+                                  struct err *err) MUST_USE;
+
+/* facts_stored.c: first ask for all hashes, then read, then look. */
+void facts__stored_ask(struct facts_work *f, uint64_t hash);
+enum err_code facts__stored_read(struct facts_work *f, struct err *err) MUST_USE;
+/* Whether it was deleted on request. */
+enum err_code facts__stored_never(struct facts_work *f, const struct fact *fact, bool *never,
+                                  struct err *err) MUST_USE;
+/* The living fact with the same key; *id 0: there is none. */
+enum err_code facts__stored_same(struct facts_work *f, const struct fact *fact, uint32_t *id,
+                                 struct err *err) MUST_USE;
+/* Who said the words first; 0: nobody. */
+enum err_code facts__stored_first_speaker(struct facts_work *f, uint64_t hash, uint32_t *speaker,
+                                          struct err *err) MUST_USE;
 
 /* facts_known.c: what becomes of a drafted fact. */
 enum fact_fate { FATE_NEW, FATE_REPEAT, FATE_ECHO, FATE_NEVER };
 enum err_code facts__settle(struct facts_work *f, const struct fact_draft *draft,
-                            const struct fact *fact, enum fact_fate *fate,
-                            struct err *err) MUST_USE;
+                            enum fact_fate *fate, struct err *err) MUST_USE;
 enum err_code facts__save(struct facts_work *f, struct err *err) MUST_USE;
 
 #endif

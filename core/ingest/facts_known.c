@@ -5,67 +5,37 @@
 
 enum { RECORD_MAX = 1 << 20 };
 
-static struct str key_str(const char *key)
+static uint64_t hash_of_key(const struct fact *fact)
 {
-    return (struct str){key, FACT_HASH_KEY};
+    char key[FACT_KEY];
+    fact_key(fact, key);
+    return hash64((struct str){key, sizeof key});
 }
 
 /* --- echoes --- */
 
-static enum err_code open_hashes(struct facts_work *f, struct err *err)
-{
-    if (f->hashes != NULL)
-        return ERR_OK;
-    return store_cursor_open(f->w->txn, f->w->space, KIND_FACT_HASH, &f->hashes, err);
-}
-
-/* Whether the oldest stored fact with this hash is by somebody else. Ids ascend with time; a fact
- * that was deleted has lost its own and counts as the oldest. */
-static enum err_code stored_by_other(struct facts_work *f, uint64_t hash, uint32_t speaker,
-                                     bool *other, struct err *err)
-{
-    char prefix[8];
-    struct store_item item;
-    uint32_t oldest = UINT32_MAX;
-    be64_set(prefix, hash);
-    enum err_code rc = open_hashes(f, err);
-    if (rc == ERR_OK)
-        rc = store_cursor_seek(f->hashes, (struct str){prefix, sizeof prefix}, &item, err);
-    while (rc == ERR_OK && item.key.at != NULL && item.key.len == FACT_HASH_KEY &&
-           be64_get(item.key.at) == hash && item.value.len == 4) {
-        uint32_t id = le32_get(item.value.at);
-        if (id < oldest) {
-            oldest = id;
-            *other = be32_get(item.key.at + 8) != speaker;
-        }
-        rc = store_cursor_next(f->hashes, &item, err);
-    }
-    return rc;
-}
-
 static enum err_code said_by_other(struct facts_work *f, uint64_t hash, uint32_t speaker,
                                    bool *other, struct err *err)
 {
-    enum err_code rc = stored_by_other(f, hash, speaker, other, err);
+    uint32_t first;
+    enum err_code rc = facts__stored_first_speaker(f, hash, &first, err);
     const uint32_t *here = stage_map_find(&f->speaker_of, hash);
+    *other = rc == ERR_OK && first != 0 && first != speaker;
     if (rc == ERR_OK && !*other && here != NULL)
         *other = *here != speaker;
     return rc;
 }
 
-static enum err_code is_echo(struct facts_work *f, const struct fact_draft *draft,
-                             const struct fact *fact, bool *echo, struct err *err)
+static enum err_code is_echo(struct facts_work *f, const struct fact_draft *draft, bool *echo,
+                             struct err *err)
 {
-    uint64_t unnamed;
     *echo = false;
     if (!turn_is_machine(&draft->said->turn))
         return ERR_OK;
-    enum err_code rc = said_by_other(f, fact->hash, fact->speaker_no, echo, err);
-    if (rc != ERR_OK || *echo)
-        return rc;
-    rc = facts__hash_unnamed(f, draft, &unnamed, err);
-    if (rc == ERR_OK && unnamed != 0)
-        rc = said_by_other(f, unnamed, fact->speaker_no, echo, err);
+    uint32_t speaker = draft->fact->speaker_no;
+    enum err_code rc = said_by_other(f, draft->fact->hash, speaker, echo, err);
+    if (rc == ERR_OK && !*echo && draft->unnamed != 0)
+        rc = said_by_other(f, draft->unnamed, speaker, echo, err);
     return rc;
 }
 
@@ -150,7 +120,7 @@ static enum err_code load_known(struct facts_work *f, uint32_t id, uint32_t *at,
         return stage__memory(err);
     enum err_code rc = fact_get(f->w->txn, f->w->space, id, f->w->arena, &known->fact, err);
     if (rc == ERR_OK && known->fact.id == 0)
-        rc = err_set(err, ERR_INTERNAL, "a hash row names fact %u, which is not there", id);
+        rc = err_set(err, ERR_INTERNAL, "the index finds fact %u, which is not there", id);
     if (rc == ERR_OK && !stage_map_set(&f->known_of, f->w->arena, id, f->n_known))
         rc = stage__memory(err);
     if (rc == ERR_OK)
@@ -165,6 +135,7 @@ static void begin_with(struct facts_work *f, const struct fact_draft *draft, str
     const struct fact_row row = {.turn_doc = draft->said->docs[draft->sentence->doc].doc,
                                  .episode = f->episode_id,
                                  .speaker_no = fact->speaker_no,
+                                 .key_mark = fact_key_mark(fact),
                                  .valid_from = fact->valid_from,
                                  .valid_to = fact->valid_to};
     (void)column_put(f->w->batch, COLUMN_FACT, fact->id - 1, &row, 1);
@@ -199,54 +170,47 @@ static enum err_code repeat_fresh(struct facts_work *f, const struct fact_draft 
     return is_new ? note_source(f, draft, fact->id, err) : ERR_OK;
 }
 
-static enum err_code add_fresh(struct facts_work *f, const struct fact_draft *draft,
-                               const struct fact *fact, uint64_t key, struct err *err)
+static enum err_code add_fresh(struct facts_work *f, const struct fact_draft *draft, uint64_t key,
+                               struct err *err)
 {
     ASSERT(f->n_fresh < f->cap_fresh);
     struct fact *own = &f->fresh[f->n_fresh];
     bool is_new;
-    *own = *fact;
+    *own = *draft->fact;
     f->fresh_doc[f->n_fresh] = draft->said->docs[draft->sentence->doc].doc;
     own->id = f->out->first + f->n_fresh;
     if (!add_source(f, own, draft->said->turn.n, &is_new) ||
         !stage_map_set(&f->fresh_of, f->w->arena, key, f->n_fresh))
         return stage__memory(err);
-    if (stage_map_find(&f->speaker_of, fact->hash) == NULL &&
-        !stage_map_set(&f->speaker_of, f->w->arena, fact->hash, fact->speaker_no))
+    if (stage_map_find(&f->speaker_of, own->hash) == NULL &&
+        !stage_map_set(&f->speaker_of, f->w->arena, own->hash, own->speaker_no))
         return stage__memory(err);
     f->n_fresh++;
     return ERR_OK;
 }
 
 enum err_code facts__settle(struct facts_work *f, const struct fact_draft *draft,
-                            const struct fact *fact, enum fact_fate *fate, struct err *err)
+                            enum fact_fate *fate, struct err *err)
 {
-    char key[FACT_HASH_KEY];
-    struct str stored;
+    uint64_t key = hash_of_key(draft->fact);
+    uint32_t stored = 0;
     bool echo;
-    fact_hash_key(fact, key);
-    uint64_t hash = hash64(key_str(key));
-    enum err_code rc = is_echo(f, draft, fact, &echo, err);
-    if (rc != ERR_OK)
-        return rc;
+    bool never = false;
+    enum err_code rc = is_echo(f, draft, &echo, err);
     *fate = FATE_ECHO;
-    if (echo)
-        return ERR_OK;
+    if (rc != ERR_OK || echo)
+        return rc;
     *fate = FATE_REPEAT;
-    const uint32_t *here = stage_map_find(&f->fresh_of, hash);
+    const uint32_t *here = stage_map_find(&f->fresh_of, key);
     if (here != NULL)
         return repeat_fresh(f, draft, *here, err);
-    rc = store_get(f->w->txn, f->w->space, KIND_FACT_HASH, key_str(key), &stored, err);
-    if (rc != ERR_OK)
-        return rc;
-    if (stored.at == NULL) {
-        *fate = FATE_NEW;
-        return add_fresh(f, draft, fact, hash, err);
-    }
-    if (stored.len != 4)
-        return err_set(err, ERR_INTERNAL, "a hash row is damaged");
-    *fate = le32_get(stored.at) == 0 ? FATE_NEVER : FATE_REPEAT;
-    return *fate == FATE_NEVER ? ERR_OK : repeat_stored(f, draft, le32_get(stored.at), err);
+    rc = facts__stored_never(f, draft->fact, &never, err);
+    if (rc == ERR_OK && !never)
+        rc = facts__stored_same(f, draft->fact, &stored, err);
+    if (rc == ERR_OK && stored != 0)
+        return repeat_stored(f, draft, stored, err);
+    *fate = never ? FATE_NEVER : FATE_NEW;
+    return rc != ERR_OK || never ? rc : add_fresh(f, draft, key, err);
 }
 
 /* --- saving --- */
@@ -260,15 +224,6 @@ static void put_record(struct facts_work *f, const struct fact *fact, unsigned f
         f->w->batch->failed = true;
     else
         (void)batch_put_u32(f->w->batch, KIND_FACT, fact->id, buf_str(&record), PUT_STAMP | flags);
-}
-
-static void put_hash(struct facts_work *f, const struct fact *fact)
-{
-    char key[FACT_HASH_KEY];
-    char id[4];
-    fact_hash_key(fact, key);
-    le32_set(id, fact->id);
-    (void)batch_put(f->w->batch, KIND_FACT_HASH, key_str(key), (struct str){id, sizeof id}, 0);
 }
 
 static enum edge_role role_of(const struct fact *fact)
@@ -323,10 +278,10 @@ enum err_code facts__save(struct facts_work *f, struct err *err)
     for (uint32_t i = 0; i < f->n_fresh; i++) {
         const struct fact *fact = &f->fresh[i];
         put_record(f, fact, 0);
-        put_hash(f, fact);
         rows[i] = (struct fact_row){.turn_doc = f->fresh_doc[i],
                                     .episode = f->episode_id,
                                     .speaker_no = fact->speaker_no,
+                                    .key_mark = fact_key_mark(fact),
                                     .valid_from = fact->valid_from,
                                     .valid_to = fact->valid_to};
     }

@@ -203,18 +203,17 @@ static uint64_t hash_of(struct arena *arena, struct str statement, struct str qu
     return hash == 0 ? 1 : hash;
 }
 
-enum err_code facts__hash_unnamed(struct facts_work *f, const struct fact_draft *draft,
-                                  uint64_t *hash, struct err *err)
+enum err_code facts__hash_unnamed(struct facts_work *f, struct fact_draft *draft, struct err *err)
 {
     struct str statement = unresolved(f->w->arena, draft);
     size_t colon = str_index(statement, ':');
-    *hash = 0;
+    draft->unnamed = 0;
     if (statement.at != NULL &&
         (colon == 0 || colon > NAME_PREFIX_BYTES || colon + 2 >= statement.len))
         return ERR_OK;
     struct str rest = str_trim(str_part(statement, colon + 1, statement.len));
-    *hash = hash_of(f->w->arena, rest, STR(""));
-    return *hash != 0 ? ERR_OK : stage__memory(err);
+    draft->unnamed = hash_of(f->w->arena, rest, STR(""));
+    return draft->unnamed != 0 ? ERR_OK : stage__memory(err);
 }
 
 static void set_time(const struct fact_draft *draft, struct fact *fact)
@@ -230,9 +229,12 @@ static void set_time(const struct fact_draft *draft, struct fact *fact)
     fact->time_text = str_part(draft->said->docs[s->doc].text, m->at, m->at + m->len);
 }
 
-enum err_code facts__write_out(struct facts_work *f, const struct fact_draft *draft,
-                               struct fact *fact, struct err *err)
+enum err_code facts__write_out(struct facts_work *f, struct fact_draft *draft, struct err *err)
 {
+    struct fact *fact = ARENA_NEW(f->w->arena, struct fact);
+    if (fact == NULL)
+        return stage__memory(err);
+    draft->fact = fact;
     const struct turn *turn = &draft->said->turn;
     struct arena *arena = f->w->arena;
     *fact = (struct fact){.speaker_no = turn->speaker_no,

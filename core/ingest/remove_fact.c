@@ -335,21 +335,13 @@ enum err_code remove__settle_facts(struct removal *r, struct err *err)
 
 /* --- writing --- */
 
-/* A fact that was deleted on request leaves its hash, so that it is never made again. */
-static enum err_code write_hash(struct removal *r, const struct remove_fact *entry, struct err *err)
+/* A fact that was deleted on request leaves its key, so that it is never made again. */
+static void write_never(struct removal *r, const struct remove_fact *entry)
 {
-    char key_bytes[FACT_HASH_KEY];
-    fact_hash_key(&entry->fact, key_bytes);
-    struct str key = {key_bytes, sizeof key_bytes};
-    if (entry->asked) {
-        (void)batch_put(r->batch, KIND_FACT_HASH, key, STR("\0\0\0\0"), 0);
-        return ERR_OK;
-    }
-    struct str value;
-    enum err_code rc = store_get(r->txn, r->space, KIND_FACT_HASH, key, &value, err);
-    if (rc == ERR_OK && value.len == 4 && le32_get(value.at) == entry->node.id)
-        (void)batch_del(r->batch, KIND_FACT_HASH, key, 0);
-    return rc;
+    char key[FACT_KEY];
+    fact_key(&entry->fact, key);
+    if (entry->asked)
+        (void)batch_put(r->batch, KIND_FACT_NEVER, (struct str){key, sizeof key}, STR(""), 0);
 }
 
 static void delete_source_row(struct removal *r, uint32_t n, uint32_t fact)
@@ -368,10 +360,8 @@ static enum err_code write_gone(struct removal *r, struct remove_fact *entry, st
         delete_source_row(r, entry->fact.sources[i], id);
     entry->row = (struct fact_row){0};
     (void)column_put(r->batch, COLUMN_FACT, id - 1, &entry->row, 1);
-    enum err_code rc = write_hash(r, entry, err);
-    if (rc == ERR_OK)
-        rc = remove__kill(r, LAYER_FACT, id - 1, err);
-    return rc;
+    write_never(r, entry);
+    return remove__kill(r, LAYER_FACT, id - 1, err);
 }
 
 static void write_changed(struct removal *r, struct remove_fact *entry)

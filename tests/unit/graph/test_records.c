@@ -276,17 +276,17 @@ START_TEST(key_of_a_fact)
                                   "\0\0\0\4"
                                   "\0\0\0\0"
                                   "\0\0\0\0";
-    char key[FACT_HASH_KEY];
+    char key[FACT_KEY];
     struct fact fact = sample_fact();
     fact.has_time = false;
-    fact_hash_key(&fact, key);
+    fact_key(&fact, key);
     ck_assert_int_eq(memcmp(key, no_time, sizeof key), 0);
     fact.has_time = true;
-    fact_hash_key(&fact, key);
+    fact_key(&fact, key);
     ck_assert_uint_eq(be32_get(key + 12), 1); /* the first day that there is: not 0 */
     ck_assert_uint_eq(be32_get(key + 16), 3652059);
     fact.from = fact.to = (struct civil){1970, 1, 1};
-    fact_hash_key(&fact, key);
+    fact_key(&fact, key);
     ck_assert_uint_eq(be32_get(key + 12), 719163);
 }
 END_TEST

@@ -417,22 +417,20 @@ static void write_fact(struct writer *x, uint32_t id)
     struct fact_row row = {.turn_doc = first->doc,
                            .episode = first->episode,
                            .speaker_no = 1,
+                           .key_mark = fact_key_mark(&fact),
                            .valid_from = first->time_ms,
                            .valid_to = TIME_NEVER};
     (void)column_put(x->batch, COLUMN_FACT, id - 1, &row, 1);
-    char key[FACT_HASH_KEY];
-    char value[4];
-    fact_hash_key(&fact, key);
-    le32_set(value, id);
-    (void)batch_put(x->batch, KIND_FACT_HASH, (struct str){key, sizeof key}, (struct str){value, 4},
-                    0);
+    char key[8];
     for (uint32_t i = 1; i < f->n_sources; i++) {
         be32_set(key, f->sources[i]);
         be32_set(key + 4, id);
         (void)batch_put(x->batch, KIND_FACT_SOURCE, (struct str){key, 8}, STR(""), 0);
     }
-    struct term_bag bag = {ARENA_ARRAY(arena, struct term_count, 1), 1, 1 + id % 100};
+    struct term_bag bag = {ARENA_ARRAY(arena, struct term_count, 2), 2, 1 + id % 100};
     bag.at[0] = (struct term_count){.term = 1000 + id, .count = 1 + id % 100};
+    bag.at[1] = (struct term_count){.term = fact_hash_term(fact.hash), .count = 1};
+    ck_assert_uint_lt(bag.at[0].term, bag.at[1].term);
     add_doc(x, LAYER_FACT, id - 1, bag);
 }
 

@@ -237,13 +237,14 @@ static void d_source_elsewhere(void)
 }
 static void d_hash_gone(void)
 {
-    char key[FACT_HASH_KEY];
-    fact_hash_key(&w.facts[0], key);
-    del(KIND_FACT_HASH, (struct str){key, sizeof key});
+    w.facts[0].hash ^= 1; /* the index has another */
+    world_put_fact(&w, 0);
 }
-static void d_hash_orphan(void)
+static void d_never_there(void)
 {
-    put(KIND_FACT_HASH, STR("01234567890123456789"), STR("\11\0\0\0"));
+    char key[FACT_KEY];
+    fact_key(&w.facts[0], key);
+    put(KIND_FACT_NEVER, (struct str){key, sizeof key}, STR(""));
 }
 static void d_source_row_gone(void)
 {
@@ -411,8 +412,8 @@ static const struct {
     {d_no_source, "fact_2 has no source"},
     {d_source_not_there, "fact_2 cites turn_60, which is not there"},
     {d_source_elsewhere, "fact_2 does not name the episode of turn_4"},
-    {d_hash_gone, "fact_1: its hash row does not agree"},
-    {d_hash_orphan, "a hash row names fact_9"},
+    {d_hash_gone, "fact_1 is not found by its hash"},
+    {d_never_there, "fact_1 is there though it was never to be made again"},
     {d_source_row_gone, "fact_1 is not found from turn_4"},
     {d_source_row_orphan, "turn_3 is said to repeat fact_1"},
     {d_not_indexed, "its postings sum to"},

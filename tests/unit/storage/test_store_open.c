@@ -174,7 +174,7 @@ START_TEST(a_file_from_the_future_is_refused)
         size_t offset;
         uint32_t value;
         const char *word;
-    } rows[] = {{8, 2, "format 2"}, {12, 999, "tokenizer 999"}, {0, 0x21212121, "no hypermem"}};
+    } rows[] = {{8, 999, "format 999"}, {12, 999, "tokenizer 999"}, {0, 0x21212121, "no hypermem"}};
     fixture_open(&fx);
     (void)make_space(&fx, "s");
     fixture_close(&fx);

@@ -254,17 +254,13 @@ static void put_node_rows(struct world *w, struct batch *batch)
         struct episode_row er = {e->doc,   e->session_no, {e->topics[0], 0}, i == 0 ? 0 : 3,
                                  e->turns, e->start_ms,   e->end_ms};
         struct topic_row tr = {t->doc, t->chain, t->episodes, 0, t->start_ms, t->end_ms};
-        struct fact_row fr = {i == 0 ? 0 : 2, w->skip + 1, 1, 0, f->valid_from, f->valid_to};
+        struct fact_row fr = {i == 0 ? 0 : 2,   w->skip + 1,   1,
+                              fact_key_mark(f), f->valid_from, f->valid_to};
         (void)column_put(batch, COLUMN_EPISODE, e->id - 1, &er, 1);
         (void)column_put(batch, COLUMN_TOPIC, t->id - 1, &tr, 1);
         (void)column_put(batch, COLUMN_FACT, f->id - 1, &fr, 1);
         (void)column_put(batch, COLUMN_EPISODE_DOC, e->doc, &e->id, 1);
         (void)column_put(batch, COLUMN_TOPIC_DOC, t->doc, &t->id, 1);
-        char hash[FACT_HASH_KEY], id[4];
-        fact_hash_key(f, hash);
-        le32_set(id, f->id);
-        (void)batch_put(batch, KIND_FACT_HASH, (struct str){hash, sizeof hash},
-                        (struct str){id, sizeof id}, 0);
     }
     char source[8];
     be32_set(source, 4);
@@ -301,6 +297,14 @@ static void put_index(struct world *w, struct batch *batch)
     for (uint32_t i = 0; i < 6; i++)
         for (size_t k = 0; k < docs[i].bag.n; k++)
             docs[i].bag.length += terms[k].count;
+    struct term_count found[2][4]; /* facts also by their hash */
+    for (uint32_t i = 0; i < 2; i++) {
+        size_t n = docs[i].bag.n;
+        memcpy(found[i], terms, n * sizeof terms[0]);
+        found[i][n] = (struct term_count){fact_hash_term(w->facts[i].hash), 1, {NULL, 0}};
+        docs[i].bag.at = found[i];
+        docs[i].bag.n++;
+    }
     struct segment_bases bases = {
         {0, w->skip, w->skip, w->skip},
         {SEGMENT_NO_SLOT, SEGMENT_NO_SLOT, SEGMENT_NO_SLOT, SEGMENT_NO_SLOT}};
