@@ -10,6 +10,7 @@ struct watch {
     struct carrier *carrier;
     struct watch *next, *previous;
     curl_socket_t fd;
+    int events;
 };
 
 /* --- watches --- */
@@ -75,9 +76,15 @@ static void act(struct carrier *carrier, curl_socket_t fd, int events)
 
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
-    const struct watch *watch = (struct watch *)poll;
+    struct watch *watch = (struct watch *)poll;
     int told = (events & UV_READABLE ? CURL_CSELECT_IN : 0) |
-               (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0) | (status < 0 ? CURL_CSELECT_ERR : 0);
+               (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
+    if (status < 0) {
+        /* A reply may have come before the socket broke, and reading tells why it did; libuv has
+         * stopped watching. */
+        told = CURL_CSELECT_IN | CURL_CSELECT_OUT;
+        (void)uv_poll_start(poll, watch->events, on_poll);
+    }
     act(watch->carrier, watch->fd, told);
 }
 
@@ -101,9 +108,12 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *so
         watch = watch_new(carrier, fd);
         (void)curl_multi_assign(carrier->multi, fd, watch);
     }
-    int events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
-    if (watch != NULL && uv_poll_start(&watch->poll, events, on_poll) == 0)
-        return 0;
+    if (watch != NULL) {
+        watch->events =
+            (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
+        if (uv_poll_start(&watch->poll, watch->events, on_poll) == 0)
+            return 0;
+    }
     struct flight *flight = NULL;
     (void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, &flight);
     if (flight != NULL && flight->exchange != NULL && flight->exchange->code == ERR_OK) {
