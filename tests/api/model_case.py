@@ -16,8 +16,9 @@ TALK = """<<<9c41d07e
 16 Melanie: Correction: the boat is made of steel. Goodbye!
 9c41d07e>>>
 """
-KNOWN = "Known facts:\n3 Melanie said: the boat is made of pine wood\n" \
-    "4 Rex (assistant) said: New subject: the boat. We bought a wooden boat at the lake.\n"
+KNOWN = "Known facts:\n3 (2023-05-01) Melanie said: the boat is made of pine wood\n" \
+    "4 Rex (assistant) said: New subject: the boat. We bought a wooden boat at the lake.\n" \
+    "\nDialogue:\n"
 MEMORY = """<<<77
 2023-05-08
 Caroline: I adopted a dog [fact_12]

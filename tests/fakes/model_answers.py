@@ -7,7 +7,8 @@ messages, else from lines `name:` in them, and by what the messages show:
     12 Caroline: Hey Mel!                 a turn; lines that begin with a blank belong to it
     [Mon 2023-05-08 13:56]                the date of the turns below
     Topic 3, last on 2023-05-01: title    a candidate, with its texts in the lines below
-    Known fact 7, ...: content            a stored fact; or numbered lines under "Known facts"
+    Known facts:                          stored facts, numbered, perhaps with a date; or in one
+    7 (2023-05-01) content                line each: "Known fact 7, ...: content"
     [fact_12] / ... [fact_12]             recalled memory
 
 The reply is built for whatever the schema says: a property that is known by its name gets its
@@ -136,7 +137,7 @@ TOPIC = re.compile(r"^(?:Candidate |Known )?[Tt]opic #?(\d+)\b[^:]*: *(.*)$")
 FACT = re.compile(r"^(?:Known |Stored )?[Ff]act #?(\d+)\b[^:]*: *(.*)$")
 FACTS_HEAD = re.compile(r"^\W*(?:known|stored|existing)\b[^:]*\bfacts?\b[^:]*:?$", re.I)
 OTHER_HEAD = re.compile(r"^(?:<<<|\W*(?:dialogue|conversation|episode|turns|topic)\b)", re.I)
-NUMBERED = re.compile(r"^\[?#?(\d+)\]?[.):]? (.+)$")
+NUMBERED = re.compile(r"^\[?#?(\d+)\]?[.):]? (?:\([^)]*\) )?(.+)$")
 
 
 class Shown:
