@@ -14,6 +14,9 @@
         sock.send(b"GET /version HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
         sock.reply().status
 
+    with ModelServer() as models, Daemon(env={"HYPERMEM_LLM_BASE_URL": models.url}) as daemon:
+        models.script({"purpose": "facts", "do": "status", "status": 503})  # tests/fakes
+
 Nothing here sleeps for a fixed time: wait_until() polls a condition up to a deadline, which
 HMTEST_SLOW (under a sanitizer) stretches. The log of a daemon is shown when a test of DaemonTest
 fails. Standard library only, Python 3.9.
@@ -33,6 +36,8 @@ import unittest
 import urllib.parse
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# So that a test module finds `from model_server import ModelServer`.
+sys.path.insert(0, os.path.join(ROOT, "tests", "fakes"))
 SLOW = float(os.environ.get("HMTEST_SLOW") or 1)
 FLAVOUR = os.environ.get("HMTEST_FLAVOUR") or "release"
 START_S = 20
