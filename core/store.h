@@ -51,6 +51,13 @@ struct batch;
     X(SEGMENT, 'g', "b64 seq, b16 part", "inverted index (core/index/segment.h)")                  \
     X(LENGTH, 'n', "layer byte, b32 block", "document lengths, a byte each, 1,024 a value")        \
     X(COLUMN, 'k', "column byte, b32 block", "fixed-width rows (core/index/column.h)")             \
+    /* core/index/vectors.h */                                                                     \
+    X(GENERATION, 'G', "b32 number", "LE64 version, then what one embedding identity has made")    \
+    X(VECTOR, 'v', "b32 generation, layer byte, b32 first", "a block of rows")                     \
+    X(VECTOR_SIDE, 'V', "b32 generation, layer byte, b32 block or parent",                         \
+      "what nodes have of their edges; members of an edge")                                        \
+    X(VECTOR_DIRTY, 'w', "b32 generation, layer byte, b32 first",                                  \
+      "LE64 seq: an edge to be computed again, or nodes whose edges are")                          \
     X(JOB, 'j', "b64 seq", "job record (core/ingest/job.h)")                                       \
     X(FLUSH, 'J', "b64 seq", "LE32 last turn before it: a flush not done yet")                     \
     X(WORK, 'W', "b64 seq of a job", "what waits for a model (core/ingest/work.h)")                \

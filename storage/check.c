@@ -112,6 +112,8 @@ static enum err_code check_loaded(struct check *c, struct err *err)
         code = check__index(c, err);
     if (code == ERR_OK)
         code = check__columns(c, err);
+    if (code == ERR_OK)
+        code = check__vectors(c, err);
     if (code == ERR_OK && c->problems > CHECK_LINES_MAX)
         c->sink->line("(further problems of this space are only counted)", c->sink->arg);
     return code;

@@ -6,6 +6,7 @@
  *   graph         invariants 1 to 4 and 6: turns, episodes, topics, facts, hyperedges
  *   index         invariant 5: live documents = live nodes, N, total length, every posting counted,
  *                 columns repeat what the records say
+ *   vectors       rows of each generation = live documents; edges and side values computed again
  *
  * Works on a store that is opened read-only beside a running daemon. One snapshot a space, so that
  * no long reader makes the file grow; spaces that go meanwhile are skipped. Memory: ~100 bytes a

@@ -104,6 +104,8 @@ enum err_code check__graph(struct check *c, struct err *err) MUST_USE;
 enum err_code check__index(struct check *c, struct err *err) MUST_USE;
 /* check_column.c */
 enum err_code check__columns(struct check *c, struct err *err) MUST_USE;
+/* check_vectors.c; after check__index(), whose documents it uses. */
+enum err_code check__vectors(struct check *c, struct err *err) MUST_USE;
 
 /* Opens a snapshot on a space by name; *found false when there is none. */
 enum err_code check__open_space(struct store *store, struct str name, struct check *c, bool *found,

@@ -1,6 +1,7 @@
 /* fsck: every key has the shape of its kind, and the counters agree with what is there. */
 #include "core/base/limits.h"
 #include "core/graph/space.h"
+#include "core/index/vectors.h"
 #include "core/ingest/job.h"
 #include "core/log_row.h"
 #include "storage/check_int.h"
@@ -21,7 +22,8 @@ static bool shape_of(unsigned kind, struct shape *shape)
     case KIND_TOPIC:
     case KIND_FACT:
     case KIND_TOPIC_EDGE:
-    case KIND_EPISODE_EDGE: *shape = (struct shape){4, 4}; return true;
+    case KIND_EPISODE_EDGE:
+    case KIND_GENERATION: *shape = (struct shape){4, 4}; return true;
     case KIND_LENGTH:
     case KIND_COLUMN: *shape = (struct shape){5, 5}; return true;
     case KIND_LOG:
@@ -30,6 +32,9 @@ static bool shape_of(unsigned kind, struct shape *shape)
     case KIND_FACT_SOURCE:
     case KIND_JOB:
     case KIND_FLUSH: *shape = (struct shape){8, 8}; return true;
+    case KIND_VECTOR:
+    case KIND_VECTOR_SIDE:
+    case KIND_VECTOR_DIRTY: *shape = (struct shape){VECTORS_KEY, VECTORS_KEY}; return true;
     case KIND_SEGMENT: *shape = (struct shape){SEGMENT_KEY, SEGMENT_KEY}; return true;
     case KIND_HISTORY: *shape = (struct shape){13, 13}; return true;
     case KIND_IDEMPOTENCY: *shape = (struct shape){16, 16}; return true;

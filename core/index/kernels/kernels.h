@@ -1,0 +1,61 @@
+/* Kernels: the inner loops of the vector index, one file an instruction set.
+ *
+ * A table of operations is chosen once, at start, from what the processor and the operating system
+ * can do, or by name from configuration; who works with vectors is handed the table. scalar.c is
+ * the reference: every other table gives the same integers, and the same floats but for the order
+ * of their sums.
+ *
+ * I1  int8 values are -127 .. 127: two products of a pair then fit 16 bits (maddubs), and a value
+ *     can be negated.
+ * I2  n is at most KERNELS_MAX, so that a sum of products fits 32 bits.
+ * I3  any n, any alignment; nothing outside the arrays is touched.
+ *
+ * Measured and not worth doing (DESIGN 9): AVX-512 for f32, VNNI for int8, four rows at once. Two
+ * queries over the same rows cost about a quarter more than one, because rows come from memory. */
+#ifndef HM_CORE_INDEX_KERNELS_KERNELS_H
+#define HM_CORE_INDEX_KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { KERNELS_MAX = 1 << 16, KERNELS_INT8 = 127 };
+
+struct kernels {
+    const char *name;
+    int32_t (*dot_i8)(const int8_t *a, const int8_t *b, size_t n);
+    /* Rows of n values side by side against one query: out[row]. */
+    void (*dot_rows)(const int8_t *rows, size_t n_rows, const int8_t *query, size_t n,
+                     int32_t *out);
+    /* Against two queries, the second behind the first: out[2 row], out[2 row + 1]. */
+    void (*dot_rows2)(const int8_t *rows, size_t n_rows, const int8_t *queries, size_t n,
+                      int32_t *out);
+    float (*dot_i8_f32)(const int8_t *a, const float *b, size_t n);
+    float (*dot_f32)(const float *a, const float *b, size_t n);
+    /* out = x / scale, rounded to even; returns scale = greatest |x| / 127. A vector with a value
+     * that is not finite, or with nothing above KERNELS_LEAST, gives zeros and scale 0. */
+    float (*quantise)(const float *x, size_t n, int8_t *out);
+    void (*axpy)(float *y, float a, const float *x, size_t n); /* y += a x */
+    void (*axpy_i8)(float *y, float a, const int8_t *x, size_t n);
+    void (*scale)(float *x, float a, size_t n);
+    float (*norm2)(const float *x, size_t n); /* sum of squares */
+};
+
+/* Below this 127 / x may overflow. */
+#define KERNELS_LEAST 0x1p-100f
+
+/* "auto" (or NULL): the best that runs here. NULL when there is none of that name or it does not
+ * run here. */
+const struct kernels *kernels_choose(const char *name);
+/* The i-th of all that run here, scalar first; NULL past the end. */
+const struct kernels *kernels_at(size_t i);
+
+extern const struct kernels kernels__scalar;
+#if defined(__x86_64__) || defined(__i386__)
+extern const struct kernels kernels__avx2;
+#endif
+#if defined(__aarch64__)
+extern const struct kernels kernels__neon;
+#endif
+
+#endif

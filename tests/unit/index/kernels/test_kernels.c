@@ -1,0 +1,367 @@
+/* Every table of kernels against the scalar one: all lengths 0 to 130 and some real dimensions, odd
+ * alignment, NaN, infinities, denormals; and the scalar one against plain arithmetic. */
+#include "core/index/kernels/kernels.h"
+
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { LONGEST = 1024, SHORT = 130, ROWS = 5, GUARD = 64, SHIFTS = 4 };
+
+static const struct kernels *const ref = &kernels__scalar;
+
+static uint64_t seed;
+
+static uint32_t next_random(void)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(seed >> 32);
+}
+
+static float random_float(void)
+{
+    return (float)(int32_t)next_random() / 2147483648.0f;
+}
+
+/* -127 .. 127 with both ends frequent: sums of pairs must not saturate. */
+static int8_t random_i8(void)
+{
+    uint32_t r = next_random();
+    if (r % 4 == 0)
+        return (int8_t)((r & 16) != 0 ? KERNELS_INT8 : -KERNELS_INT8);
+    return (int8_t)((int)(r >> 8) % (KERNELS_INT8 + 1) * ((r & 16) != 0 ? 1 : -1));
+}
+
+static size_t next_length(size_t n)
+{
+    static const size_t longer[] = {384, 768, LONGEST};
+    if (n < SHORT)
+        return n + 1;
+    for (size_t i = 0; i < 3; i++) {
+        if (longer[i] > n)
+            return longer[i];
+    }
+    return SIZE_MAX;
+}
+
+#define EACH_LENGTH(n) (size_t n = 0; n != SIZE_MAX; n = next_length(n))
+#define EACH_TABLE(k) (size_t k##_i = 0; (k = kernels_at(k##_i)) != NULL; k##_i++)
+
+/* What is lent to the kernels: random, each array `shift` bytes or floats off its alignment. */
+static int8_t bytes_a[ROWS * LONGEST + GUARD], bytes_b[2 * LONGEST + GUARD];
+static float floats_a[LONGEST + GUARD], floats_b[LONGEST + GUARD];
+
+static void fill(void)
+{
+    seed = 42;
+    for (size_t i = 0; i < sizeof bytes_a; i++)
+        bytes_a[i] = random_i8();
+    for (size_t i = 0; i < sizeof bytes_b; i++)
+        bytes_b[i] = random_i8();
+    for (size_t i = 0; i < LONGEST + GUARD; i++) {
+        floats_a[i] = random_float();
+        floats_b[i] = random_float();
+    }
+}
+
+/* Asserts are slow: only where one would fail. */
+static void near(float is, float should, float scale, const char *name, size_t n)
+{
+    bool good = fabsf(is - should) <= scale * 4e-7f;
+    if (isnan(should) || isinf(should))
+        good = isnan(should) ? isnan(is) : is == should;
+    if (!good)
+        ck_abort_msg("%s, n %zu: %.9g, not %.9g", name, n, (double)is, (double)should);
+}
+
+START_TEST(one_is_chosen)
+{
+    const struct kernels *best = kernels_choose(NULL), *k = NULL;
+    ck_assert_ptr_nonnull(best);
+    ck_assert_ptr_eq(kernels_choose("auto"), best);
+    ck_assert_ptr_eq(kernels_choose("scalar"), ref);
+    ck_assert_ptr_eq(kernels_at(0), ref);
+    ck_assert_ptr_null(kernels_choose("avx9"));
+    ck_assert_ptr_null(kernels_choose(""));
+    for
+        EACH_TABLE(k)
+    ck_assert_ptr_eq(kernels_choose(k->name), k);
+#if defined(__x86_64__) || defined(__i386__)
+    bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    ck_assert_ptr_eq(kernels_choose("avx2"), has ? &kernels__avx2 : NULL);
+#endif
+}
+END_TEST
+
+START_TEST(products_of_integers)
+{
+    const struct kernels *k;
+    fill();
+    for
+        EACH_TABLE(k)
+        {
+        for
+            EACH_LENGTH(n)
+            {
+                for (size_t shift = 0; shift < SHIFTS; shift++) {
+                    const int8_t *a = bytes_a + shift, *b = bytes_b + 2 * shift + 1;
+                    int32_t plain = 0;
+                    for (size_t i = 0; i < n; i++)
+                        plain += a[i] * b[i];
+                    ck_assert_int_eq(k->dot_i8(a, b, n), plain);
+                }
+            }
+        }
+}
+END_TEST
+
+START_TEST(products_of_the_extremes_do_not_saturate)
+{
+    const struct kernels *k;
+    for
+        EACH_TABLE(k)
+        {
+        for
+            EACH_LENGTH(n)
+            {
+                memset(bytes_a, KERNELS_INT8, sizeof bytes_a);
+                memset(bytes_b, -KERNELS_INT8, sizeof bytes_b);
+                ck_assert_int_eq(k->dot_i8(bytes_a, bytes_a, n), (int32_t)n * 127 * 127);
+                ck_assert_int_eq(k->dot_i8(bytes_a, bytes_b, n), -(int32_t)n * 127 * 127);
+                ck_assert_int_eq(k->dot_i8(bytes_b, bytes_b, n), (int32_t)n * 127 * 127);
+            }
+        }
+}
+END_TEST
+
+START_TEST(rows_are_single_products)
+{
+    const struct kernels *k;
+    fill();
+    for
+        EACH_TABLE(k)
+        {
+        for
+            EACH_LENGTH(n)
+            {
+                int32_t one[ROWS + 1], two[2 * ROWS + 1];
+                memset(one, 0x55, sizeof one);
+                memset(two, 0x55, sizeof two);
+                const int8_t *rows = bytes_a + n % SHIFTS, *q = bytes_b + n % 3;
+                k->dot_rows(rows, ROWS, q, n, one);
+                k->dot_rows2(rows, ROWS, q, n, two);
+                for (size_t row = 0; row < ROWS; row++) {
+                    ck_assert_int_eq(one[row], ref->dot_i8(rows + row * n, q, n));
+                    ck_assert_int_eq(two[2 * row], one[row]);
+                    ck_assert_int_eq(two[2 * row + 1], ref->dot_i8(rows + row * n, q + n, n));
+                }
+                ck_assert_int_eq(one[ROWS], 0x55555555);
+                ck_assert_int_eq(two[2 * ROWS], 0x55555555);
+            }
+        }
+}
+END_TEST
+
+static void compare_sums(const struct kernels *k, size_t n, size_t shift)
+{
+    const float *a = floats_a + shift, *b = floats_b + shift + 1;
+    const int8_t *i8 = bytes_a + shift;
+    float size = 1;
+    for (size_t i = 0; i < n; i++)
+        size += fabsf(a[i] * b[i]);
+    near(k->dot_f32(a, b, n), ref->dot_f32(a, b, n), size, k->name, n);
+    near(k->norm2(a, n), ref->norm2(a, n), (float)n + 1, k->name, n);
+    near(k->dot_i8_f32(i8, b, n), ref->dot_i8_f32(i8, b, n), (float)n * KERNELS_INT8 + 1, k->name,
+         n);
+}
+
+static void compare_updates(const struct kernels *k, size_t n, size_t shift)
+{
+    static float is[LONGEST + GUARD], should[LONGEST + GUARD];
+    const float *a = floats_a + shift;
+    memcpy(is, floats_b, sizeof is);
+    memcpy(should, floats_b, sizeof should);
+    k->axpy(is + shift, 0.37f, a, n);
+    ref->axpy(should + shift, 0.37f, a, n);
+    for (size_t i = 0; i < LONGEST + GUARD; i++)
+        near(is[i], should[i], 1, k->name, n);
+    k->axpy_i8(is + shift, 0.01f, bytes_a + shift, n);
+    ref->axpy_i8(should + shift, 0.01f, bytes_a + shift, n);
+    for (size_t i = 0; i < LONGEST + GUARD; i++)
+        near(is[i], should[i], 2, k->name, n);
+    memcpy(is, should, sizeof is);
+    k->scale(is + shift, -1.7f, n);
+    ref->scale(should + shift, -1.7f, n);
+    ck_assert_int_eq(memcmp(is, should, sizeof is), 0);
+}
+
+START_TEST(floats_agree)
+{
+    const struct kernels *k;
+    fill();
+    for
+        EACH_TABLE(k)
+        {
+        for
+            EACH_LENGTH(n)
+            {
+                for (size_t shift = 0; shift < SHIFTS; shift++) {
+                    compare_sums(k, n, shift);
+                    compare_updates(k, n, shift);
+                }
+            }
+        }
+}
+END_TEST
+
+/* Bit for bit, and never outside -127 .. 127. */
+static void compare_quantised(const float *x, size_t n)
+{
+    static int8_t is[LONGEST + GUARD], should[LONGEST + GUARD];
+    const struct kernels *k;
+    for
+        EACH_TABLE(k)
+        {
+            memset(is, 99, sizeof is);
+            memset(should, 99, sizeof should);
+            float scale = k->quantise(x, n, is + 1);
+            ck_assert(scale == ref->quantise(x, n, should + 1));
+            ck_assert_int_eq(memcmp(is, should, sizeof is), 0);
+            bool good = true;
+            for (size_t i = 1; i <= n; i++)
+                good = good && is[i] >= -KERNELS_INT8 &&
+                       (fabsf((float)is[i] * scale - x[i - 1]) <= 0.5001f * scale || scale == 0);
+            ck_assert(good);
+        }
+}
+
+START_TEST(quantised_alike)
+{
+    fill();
+    for
+        EACH_LENGTH(n)
+        {
+            for (size_t shift = 0; shift < SHIFTS; shift++)
+                compare_quantised(floats_a + shift, n);
+        }
+}
+END_TEST
+
+START_TEST(the_greatest_becomes_127)
+{
+    int8_t out[3];
+    const struct kernels *k;
+    const float sizes[] = {1, 3e38f, 1e-20f, 0x1p-99f, FLT_MAX};
+    for
+        EACH_TABLE(k)
+        {
+            for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+                const float x[3] = {sizes[i] / 2, -sizes[i], 0};
+                ck_assert(k->quantise(x, 3, out) > 0);
+                ck_assert_int_eq(out[0], 64); /* 63.5 to even */
+                ck_assert_int_eq(out[1], -127);
+                ck_assert_int_eq(out[2], 0);
+            }
+        }
+}
+END_TEST
+
+START_TEST(what_is_no_vector_becomes_nothing)
+{
+    const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
+    const struct kernels *k;
+    int8_t out[SHORT];
+    float x[SHORT];
+    for
+        EACH_TABLE(k)
+        {
+            for (size_t n = 1; n < SHORT; n++) {
+                for (size_t i = 0; i < n; i++)
+                    x[i] = random_float();
+                x[next_random() % n] = bad[n % 4];
+                memset(out, 1, sizeof out);
+                ck_assert(k->quantise(x, n, out) == 0);
+                bool zero = true;
+                for (size_t i = 0; i < n; i++)
+                    zero = zero && out[i] == 0;
+                ck_assert(zero);
+                ck_assert_int_eq(out[n], 1);
+                for (size_t i = 0; i < n; i++)
+                    x[i] = (float)(i + 1) * FLT_TRUE_MIN;
+                ck_assert(k->quantise(x, n, out) == 0);
+                ck_assert_int_eq(out[n - 1], 0);
+            }
+            ck_assert(k->quantise(x, 0, out) == 0);
+        }
+}
+END_TEST
+
+/* One strange value at each place: the sums become what IEEE 754 says, in whatever order. */
+START_TEST(strange_values_are_summed_as_they_are)
+{
+    const float strange[] = {NAN, INFINITY, -INFINITY, FLT_TRUE_MIN, -FLT_MIN / 4};
+    const struct kernels *k;
+    float x[SHORT], y[SHORT], z[SHORT];
+    for
+        EACH_TABLE(k)
+        {
+            for (size_t n = 1; n < SHORT; n++) {
+                for (size_t i = 0; i < n; i++) {
+                    x[i] = random_float();
+                    y[i] = z[i] = 0.5f + random_float() / 4;
+                }
+                x[next_random() % n] = strange[n % 5];
+                near(k->dot_f32(x, y, n), ref->dot_f32(x, y, n), (float)n, k->name, n);
+                near(k->norm2(x, n), ref->norm2(x, n), (float)n, k->name, n);
+                near(k->dot_i8_f32(bytes_a, x, n), ref->dot_i8_f32(bytes_a, x, n), 127 * (float)n,
+                     k->name, n);
+                k->axpy(y, 2, x, n);
+                ref->axpy(z, 2, x, n);
+                for (size_t i = 0; i < n; i++)
+                    near(y[i], z[i], 4, k->name, n);
+            }
+        }
+}
+END_TEST
+
+/* Denormals are not flushed to zero. */
+START_TEST(denormals_count)
+{
+    const struct kernels *k;
+    float x[SHORT], y[SHORT];
+    for
+        EACH_TABLE(k)
+        {
+            for (size_t n = 1; n < SHORT; n++) {
+                for (size_t i = 0; i < n; i++) {
+                    x[i] = FLT_TRUE_MIN;
+                    y[i] = 1;
+                }
+                ck_assert(k->dot_f32(x, y, n) == (float)n * FLT_TRUE_MIN);
+                k->scale(x, 3, n);
+                ck_assert(x[n - 1] == 3 * FLT_TRUE_MIN);
+                k->axpy(x, 1, x, n);
+                ck_assert(x[0] == 6 * FLT_TRUE_MIN);
+            }
+        }
+}
+END_TEST
+
+Suite *suite_kernels(void)
+{
+    Suite *suite = suite_create("kernels");
+    TCase *tcase = tcase_create("kernels");
+    tcase_add_test(tcase, one_is_chosen);
+    tcase_add_test(tcase, products_of_integers);
+    tcase_add_test(tcase, products_of_the_extremes_do_not_saturate);
+    tcase_add_test(tcase, rows_are_single_products);
+    tcase_add_test(tcase, floats_agree);
+    tcase_add_test(tcase, quantised_alike);
+    tcase_add_test(tcase, the_greatest_becomes_127);
+    tcase_add_test(tcase, what_is_no_vector_becomes_nothing);
+    tcase_add_test(tcase, strange_values_are_summed_as_they_are);
+    tcase_add_test(tcase, denormals_count);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
