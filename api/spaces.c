@@ -6,6 +6,7 @@
 #include "core/base/limits.h"
 #include "core/base/tz.h"
 #include "core/graph/space.h"
+#include "core/model/models.h"
 #include "core/text/token.h"
 
 const struct param_row spaces_list_params[SPACES_LIST_PARAMS] = {

@@ -105,6 +105,8 @@ static enum err_code check_loaded(struct check *c, struct err *err)
 {
     enum err_code code = check__rows(c, err);
     if (code == ERR_OK)
+        code = check__work(c, err);
+    if (code == ERR_OK)
         code = check__load(c, err);
     if (code == ERR_OK)
         code = check__graph(c, err);

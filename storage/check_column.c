@@ -52,8 +52,11 @@ static void check_turn_rows(struct check *c, struct columns *columns)
         for (uint32_t d = 0; d < turn->docs; d++) {
             columns_turn(columns, turn->doc + d, &row);
             check_turn_row(c, turn, turn->doc + d, &row);
+            bool waits = turn->episode != 0 && (row.flags & TURN_ROW_DONE) == 0;
             if (d == 0)
-                unfinished += turn->episode != 0 && (row.flags & TURN_ROW_DONE) == 0;
+                unfinished += waits;
+            if (waits && !check__is_draft(c, turn->episode))
+                check__problem(c, "turn_%u waits for facts that nobody makes", turn->n);
             if (turn->episode == 0 && (row.flags & TURN_ROW_DONE) != 0)
                 check__problem(c, "turn_%u is done and in no episode", turn->n);
         }

@@ -74,6 +74,9 @@ struct check {
     uint32_t n_facts;
     struct check_docs docs[LAYERS];
     struct check_hash *hashes; /* of the fact layer */
+    uint32_t *drafts;          /* episodes with a job, ascending */
+    uint32_t n_drafts;
+    uint64_t work_due;
 };
 
 void check__problem(struct check *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -98,6 +101,9 @@ const struct edge_member *check__member(const struct check_members *members, uin
 enum err_code check__rows(struct check *c, struct err *err) MUST_USE;
 /* check_load.c: records into the arrays, with what each says for itself. */
 enum err_code check__load(struct check *c, struct err *err) MUST_USE;
+/* check_work.c: jobs and their work; fills `drafts`. */
+enum err_code check__work(struct check *c, struct err *err) MUST_USE;
+bool check__is_draft(const struct check *c, uint32_t episode);
 /* check_graph.c: invariants 1 to 4. */
 enum err_code check__graph(struct check *c, struct err *err) MUST_USE;
 /* check_index.c: invariant 5. */

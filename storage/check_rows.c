@@ -31,7 +31,8 @@ static bool shape_of(unsigned kind, struct shape *shape)
     case KIND_SESSION_TURN:
     case KIND_FACT_SOURCE:
     case KIND_JOB:
-    case KIND_FLUSH: *shape = (struct shape){8, 8}; return true;
+    case KIND_FLUSH:
+    case KIND_WORK: *shape = (struct shape){8, 8}; return true;
     case KIND_VECTOR:
     case KIND_VECTOR_SIDE:
     case KIND_VECTOR_DIRTY: *shape = (struct shape){VECTORS_KEY, VECTORS_KEY}; return true;

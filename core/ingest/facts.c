@@ -80,6 +80,8 @@ static enum err_code draft_turn(struct facts_work *f, const struct said *said, s
         enum err_code rc = facts__draft(f, draft, err);
         if (rc != ERR_OK)
             return rc;
+        if (f->told != NULL && draft->weight > FACTS_UNCITED_WEIGHT)
+            draft->weight = FACTS_UNCITED_WEIGHT;
     }
     return ERR_OK;
 }
@@ -93,10 +95,12 @@ static int by_weight(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The heaviest stay. */
+/* The heaviest stay; none where a model tells what the turn says. */
 static enum err_code limit_turn(struct facts_work *f, const struct said *said,
                                 struct turn_drafts *drafts, struct err *err)
 {
+    for (uint32_t i = 0; i < drafts->n && facts__is_cited(f, said->turn.n); i++)
+        drafts->at[i].kept = false;
     uint32_t allowed = facts_allowed(said);
     if (drafts->n <= allowed)
         return ERR_OK;
@@ -110,12 +114,6 @@ static enum err_code limit_turn(struct facts_work *f, const struct said *said,
         order[i]->kept = false;
     return ERR_OK;
 }
-
-/* What the facts of one document come to. */
-struct tally {
-    uint32_t first, n;
-    uint32_t stated;
-};
 
 static uint32_t stated_by(const struct fact_draft *draft)
 {
@@ -135,27 +133,33 @@ static enum err_code add_document(struct facts_work *f, const struct fact_draft 
     return term_bag_add(arena, &draft->bag, &extra, &doc->bag, err);
 }
 
-static enum err_code settle_draft(struct facts_work *f, const struct fact_draft *draft,
-                                  struct tally *tally, struct err *err)
+enum err_code facts__settle_new(struct facts_work *f, const struct fact_draft *draft,
+                                struct fact_tally *tally, enum fact_fate *fate, struct err *err)
 {
-    enum fact_fate fate;
-    enum err_code rc = facts__settle(f, draft, &fate, err);
+    enum err_code rc = facts__settle(f, draft, fate, err);
     if (rc != ERR_OK)
         return rc;
-    f->out->repeats += fate == FATE_REPEAT;
-    f->out->echoes += fate == FATE_ECHO;
-    if (fate == FATE_NEW) {
-        if (tally->n == 0)
-            tally->first = f->out->first + f->out->n;
-        tally->n++;
-        rc = add_document(f, draft, err);
-    }
-    if (fate == FATE_NEW || fate == FATE_REPEAT)
+    f->out->repeats += *fate == FATE_REPEAT;
+    f->out->echoes += *fate == FATE_ECHO;
+    if (*fate != FATE_NEW)
+        return ERR_OK;
+    if (tally->n == 0)
+        tally->first = f->out->first + f->out->n;
+    tally->n++;
+    return add_document(f, draft, err);
+}
+
+static enum err_code settle_draft(struct facts_work *f, const struct fact_draft *draft,
+                                  struct fact_tally *tally, struct err *err)
+{
+    enum fact_fate fate;
+    enum err_code rc = facts__settle_new(f, draft, tally, &fate, err);
+    if (rc == ERR_OK && (fate == FATE_NEW || fate == FATE_REPEAT))
         tally->stated += stated_by(draft);
     return rc;
 }
 
-static enum err_code mark_row(struct facts_work *f, uint32_t doc, const struct tally *tally,
+static enum err_code mark_row(struct facts_work *f, uint32_t doc, const struct fact_tally *tally,
                               struct err *err)
 {
     struct turn_row *row = stage__row(f->w, doc);
@@ -175,7 +179,9 @@ static enum err_code settle_turn(struct facts_work *f, const struct said *said,
     uint32_t next = 0;
     enum err_code rc = ERR_OK;
     for (uint32_t d = 0; rc == ERR_OK && d < said->n_docs; d++) {
-        struct tally tally = {0};
+        struct fact_tally tally = {0};
+        if (d == 0)
+            rc = facts__told_settle(f, said, &tally, err);
         for (; rc == ERR_OK && next < drafts->n && drafts->at[next].sentence->doc == d; next++) {
             if (drafts->at[next].kept)
                 rc = settle_draft(f, &drafts->at[next], &tally, err);
@@ -238,6 +244,8 @@ static enum err_code build_turns(struct facts_work *f, struct err *err)
         return stage__memory(err);
     enum err_code rc = draft_turns(f, drafts, err);
     if (rc == ERR_OK)
+        rc = facts__told_draft(f, err);
+    if (rc == ERR_OK)
         rc = facts__stored_read(f, err);
     for (uint32_t i = 0; rc == ERR_OK && i < f->d->n_turns; i++)
         rc = settle_turn(f, f->d->turns[i], &drafts[i], err);
@@ -245,18 +253,21 @@ static enum err_code build_turns(struct facts_work *f, struct err *err)
 }
 
 enum err_code facts_build(struct stage_work *w, const struct dialogue *d, uint32_t episode_id,
-                          struct facts *out, struct err *err)
+                          const struct ask_facts *told, struct facts *out, struct err *err)
 {
     *out = (struct facts){.first = (uint32_t)w->stat.v[STAT_NEXT_FACT]};
-    struct facts_work f = {.w = w, .d = d, .episode_id = episode_id, .out = out};
+    struct facts_work f = {.w = w, .d = d, .told = told, .episode_id = episode_id, .out = out};
+    f.cap_fresh = told != NULL ? told->n_facts : 0;
     for (uint32_t i = 0; i < d->n_turns; i++)
         f.cap_fresh += most_facts(d->turns[i]);
     f.fresh = ARENA_ARRAY(w->arena, struct fact, f.cap_fresh);
     out->docs = ARENA_ARRAY(w->arena, struct segment_doc, f.cap_fresh);
     f.fresh_doc = ARENA_ARRAY(w->arena, uint32_t, f.cap_fresh);
+    f.fresh_role = ARENA_ARRAY(w->arena, uint8_t, f.cap_fresh);
     f.stored.cap = 2 * f.cap_fresh;
     f.stored.terms = ARENA_ARRAY(w->arena, uint64_t, f.stored.cap);
-    if (f.fresh == NULL || f.fresh_doc == NULL || out->docs == NULL || f.stored.terms == NULL)
+    if (f.fresh == NULL || f.fresh_doc == NULL || f.fresh_role == NULL || out->docs == NULL ||
+        f.stored.terms == NULL)
         return stage__memory(err);
     enum err_code rc = build_turns(&f, err);
     if (rc == ERR_OK)

@@ -33,6 +33,7 @@ struct facts {
     struct segment_doc *docs; /* their documents, relative */
     struct edge edge;         /* the episode's fact hyperedge */
     uint32_t repeats, echoes;
+    uint32_t superseded; /* stored facts that a new one ended */
 };
 
 /* Writes the facts of the dialogue into the batch: records, hash and source rows, columns; sets the

@@ -2,6 +2,7 @@
  *
  *   facts.c        which sentences become facts, their weights and priors; the whole
  *   facts_text.c   what a fact says: content, words, keywords, time, hash
+ *   facts_told.c   those that a model told
  *   facts_stored.c which stored facts say the same words
  *   facts_known.c  repeats, echoes and facts that were deleted; records and rows */
 #ifndef HM_CORE_INGEST_FACTS_INT_H
@@ -12,7 +13,8 @@
 /* A sentence that may become a fact. */
 struct fact_draft {
     const struct said *said;
-    const struct said_sentence *sentence;
+    const struct said_sentence *sentence; /* NULL: a model told it */
+    const struct ask_fact *told;          /* NULL: built in */
     struct str question; /* that it answers in few words; empty: it stands for itself */
     struct term_bag bag;
     uint32_t stated; /* what it adds to the prior: bytes of its terms */
@@ -31,7 +33,14 @@ struct turn_drafts {
 /* A fact that is stored already and gets a further source. */
 struct known_fact {
     struct fact fact;
-    bool changed;
+    bool changed; /* has a further source in this episode */
+    bool ended;   /* a new fact supersedes it */
+};
+
+/* What the facts of one document come to. */
+struct fact_tally {
+    uint32_t first, n;
+    uint32_t stated;
 };
 
 /* What the index says of the hashes that the drafts ask for. */
@@ -46,9 +55,13 @@ struct stored_facts {
 struct facts_work {
     struct stage_work *w;
     const struct dialogue *d;
+    const struct ask_facts *told; /* NULL: all is built in */
+    struct fact_draft
+        *told_drafts; /* one a fact of `told`; said NULL: nothing that it cites lives */
     uint32_t episode_id;
     struct facts *out;
     struct fact *fresh;  /* new facts in order of id */
+    uint8_t *fresh_role; /* its role in the hyperedge */
     uint32_t *fresh_doc; /* the document that each was made of */
     uint32_t n_fresh, cap_fresh;
     struct known_fact *known;
@@ -58,6 +71,24 @@ struct facts_work {
     struct stage_map speaker_of; /* content hash -> ordinal of who said it first in this episode */
     struct stored_facts stored;
 };
+
+/* The document of its turn that a draft was made of, as an index. */
+static inline uint32_t fact_draft_doc(const struct fact_draft *draft)
+{
+    return draft->sentence == NULL ? 0 : draft->sentence->doc;
+}
+
+/* facts.c: the same as facts__settle(), and its document and place when it is new. */
+enum fact_fate { FATE_NEW, FATE_REPEAT, FATE_ECHO, FATE_NEVER };
+enum err_code facts__settle_new(struct facts_work *f, const struct fact_draft *draft,
+                                struct fact_tally *tally, enum fact_fate *fate,
+                                struct err *err) MUST_USE;
+
+/* facts_told.c: write them out and ask for their hashes; then those whose first turn this is. */
+enum err_code facts__told_draft(struct facts_work *f, struct err *err) MUST_USE;
+enum err_code facts__told_settle(struct facts_work *f, const struct said *said,
+                                 struct fact_tally *tally, struct err *err) MUST_USE;
+bool facts__is_cited(const struct facts_work *f, uint32_t n);
 
 /* facts_text.c */
 enum err_code facts__draft(struct facts_work *f, struct fact_draft *draft,
@@ -83,9 +114,14 @@ enum err_code facts__stored_first_speaker(struct facts_work *f, uint64_t hash, u
                                           struct err *err) MUST_USE;
 
 /* facts_known.c: what becomes of a drafted fact. */
-enum fact_fate { FATE_NEW, FATE_REPEAT, FATE_ECHO, FATE_NEVER };
 enum err_code facts__settle(struct facts_work *f, const struct fact_draft *draft,
                             enum fact_fate *fate, struct err *err) MUST_USE;
+/* The draft's turn is a further source of a stored fact. */
+enum err_code facts__repeat(struct facts_work *f, const struct fact_draft *draft, uint32_t id,
+                            struct err *err) MUST_USE;
+/* A stored fact; NULL: it is gone. Dies with the next call. */
+enum err_code facts__known(struct facts_work *f, uint32_t id, struct known_fact **known,
+                           struct err *err) MUST_USE;
 enum err_code facts__save(struct facts_work *f, struct err *err) MUST_USE;
 
 #endif

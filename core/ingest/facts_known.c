@@ -12,6 +12,15 @@ static uint64_t hash_of_key(const struct fact *fact)
     return hash64((struct str){key, sizeof key});
 }
 
+static enum edge_role role_of(const struct fact *fact)
+{
+    if (str_ends(fact->content, STR("?")))
+        return ROLE_CONTEXT;
+    if (fact->has_time)
+        return ROLE_TEMPORAL;
+    return weight_unpack(fact->weight) >= 0.65 ? ROLE_CORE : ROLE_DETAIL;
+}
+
 /* --- echoes --- */
 
 static enum err_code said_by_other(struct facts_work *f, uint64_t hash, uint32_t speaker,
@@ -132,7 +141,7 @@ static enum err_code load_known(struct facts_work *f, uint32_t id, uint32_t *at,
 static void begin_with(struct facts_work *f, const struct fact_draft *draft, struct fact *fact)
 {
     fact->valid_from = draft->said->turn.time_ms;
-    const struct fact_row row = {.turn_doc = draft->said->docs[draft->sentence->doc].doc,
+    const struct fact_row row = {.turn_doc = draft->said->docs[fact_draft_doc(draft)].doc,
                                  .episode = f->episode_id,
                                  .speaker_no = fact->speaker_no,
                                  .key_mark = fact_key_mark(fact),
@@ -141,8 +150,23 @@ static void begin_with(struct facts_work *f, const struct fact_draft *draft, str
     (void)column_put(f->w->batch, COLUMN_FACT, fact->id - 1, &row, 1);
 }
 
-static enum err_code repeat_stored(struct facts_work *f, const struct fact_draft *draft,
-                                   uint32_t id, struct err *err)
+enum err_code facts__known(struct facts_work *f, uint32_t id, struct known_fact **known,
+                           struct err *err)
+{
+    struct fact fact;
+    uint32_t at;
+    *known = NULL;
+    enum err_code rc = fact_get(f->w->txn, f->w->space, id, f->w->arena, &fact, err);
+    if (rc != ERR_OK || fact.id == 0)
+        return rc;
+    rc = load_known(f, id, &at, err);
+    if (rc == ERR_OK)
+        *known = &f->known[at];
+    return rc;
+}
+
+enum err_code facts__repeat(struct facts_work *f, const struct fact_draft *draft, uint32_t id,
+                            struct err *err)
 {
     uint32_t at = 0;
     bool is_new = false;
@@ -177,7 +201,8 @@ static enum err_code add_fresh(struct facts_work *f, const struct fact_draft *dr
     struct fact *own = &f->fresh[f->n_fresh];
     bool is_new;
     *own = *draft->fact;
-    f->fresh_doc[f->n_fresh] = draft->said->docs[draft->sentence->doc].doc;
+    f->fresh_doc[f->n_fresh] = draft->said->docs[fact_draft_doc(draft)].doc;
+    f->fresh_role[f->n_fresh] = draft->told != NULL ? draft->told->role : (uint8_t)role_of(own);
     own->id = f->out->first + f->n_fresh;
     if (!add_source(f, own, draft->said->turn.n, &is_new) ||
         !stage_map_set(&f->fresh_of, f->w->arena, key, f->n_fresh))
@@ -208,7 +233,7 @@ enum err_code facts__settle(struct facts_work *f, const struct fact_draft *draft
     if (rc == ERR_OK && !never)
         rc = facts__stored_same(f, draft->fact, &stored, err);
     if (rc == ERR_OK && stored != 0)
-        return repeat_stored(f, draft, stored, err);
+        return facts__repeat(f, draft, stored, err);
     *fate = never ? FATE_NEVER : FATE_NEW;
     return rc != ERR_OK || never ? rc : add_fresh(f, draft, key, err);
 }
@@ -224,15 +249,6 @@ static void put_record(struct facts_work *f, const struct fact *fact, unsigned f
         f->w->batch->failed = true;
     else
         (void)batch_put_u32(f->w->batch, KIND_FACT, fact->id, buf_str(&record), PUT_STAMP | flags);
-}
-
-static enum edge_role role_of(const struct fact *fact)
-{
-    if (str_ends(fact->content, STR("?")))
-        return ROLE_CONTEXT;
-    if (fact->has_time)
-        return ROLE_TEMPORAL;
-    return weight_unpack(fact->weight) >= 0.65 ? ROLE_CORE : ROLE_DETAIL;
 }
 
 static int by_id(const void *left, const void *right)
@@ -256,7 +272,7 @@ static enum err_code make_edge(struct facts_work *f, struct err *err)
     }
     for (uint32_t i = 0; i < f->n_fresh; i++) {
         const struct fact *fact = &f->fresh[i];
-        edge->at[edge->n++] = (struct edge_member){fact->id, (uint8_t)role_of(fact), fact->weight};
+        edge->at[edge->n++] = (struct edge_member){fact->id, f->fresh_role[i], fact->weight};
     }
     if (edge->n != 0)
         qsort(edge->at, edge->n, sizeof *edge->at, by_id);
@@ -268,6 +284,24 @@ static enum err_code put_columns(struct facts_work *f, const struct fact_row *ro
     if (f->n_fresh != 0)
         (void)column_put(f->w->batch, COLUMN_FACT, f->out->first - 1, rows, f->n_fresh);
     return batch_ok(f->w->batch) ? ERR_OK : stage__memory(err);
+}
+
+/* Stored facts that have a further source, or are over. */
+static void save_known(struct facts_work *f)
+{
+    for (uint32_t i = 0; i < f->n_known; i++) {
+        const struct known_fact *known = &f->known[i];
+        if (!known->changed && !known->ended)
+            continue;
+        put_record(f, &known->fact, PUT_KEEP);
+        batch_log(f->w->batch, CHANGE_SET, KIND_FACT, UINT32_MAX, known->fact.id, 1);
+        if (!known->ended)
+            continue;
+        struct fact_row row;
+        columns_fact(f->w->columns, known->fact.id, &row);
+        row.valid_to = known->fact.valid_to;
+        (void)column_put(f->w->batch, COLUMN_FACT, known->fact.id - 1, &row, 1);
+    }
 }
 
 enum err_code facts__save(struct facts_work *f, struct err *err)
@@ -285,12 +319,7 @@ enum err_code facts__save(struct facts_work *f, struct err *err)
                                     .valid_from = fact->valid_from,
                                     .valid_to = fact->valid_to};
     }
-    for (uint32_t i = 0; i < f->n_known; i++) {
-        if (!f->known[i].changed)
-            continue;
-        put_record(f, &f->known[i].fact, PUT_KEEP);
-        batch_log(f->w->batch, CHANGE_SET, KIND_FACT, UINT32_MAX, f->known[i].fact.id, 1);
-    }
+    save_known(f);
     if (f->n_fresh != 0)
         batch_log(f->w->batch, CHANGE_ADD, KIND_FACT, UINT32_MAX, f->out->first, f->n_fresh);
     enum err_code rc = make_edge(f, err);
