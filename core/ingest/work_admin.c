@@ -1,5 +1,6 @@
 #include "core/ingest/work_admin.h"
 
+#include "core/graph/episode.h"
 #include "core/ingest/draft.h"
 #include "core/ingest/work.h"
 
