@@ -7,6 +7,34 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+/* Rows of model calls, one a purpose (core/model/models.h lists them); a row's symbol is `head`
+ * and the purpose. Exchanges, not calls: what is tried again counts again. */
+#define METRIC_MODEL_REST(X, head, series, more)                                                   \
+    X(head##_DESCRIBE, series, "purpose=\"describe\"" more, "")                                    \
+    X(head##_TOPIC, series, "purpose=\"topic\"" more, "")                                          \
+    X(head##_FACTS, series, "purpose=\"facts\"" more, "")                                          \
+    X(head##_ANSWER, series, "purpose=\"answer\"" more, "")                                        \
+    X(head##_EMBED, series, "purpose=\"embed\"" more, "")                                          \
+    X(head##_RERANK, series, "purpose=\"rerank\"" more, "")
+#define METRIC_MODEL_ROWS(X, head, series, more, help)                                             \
+    X(head##_BOUNDARY, series, "purpose=\"boundary\"" more, help)                                  \
+    METRIC_MODEL_REST(X, head, series, more)
+
+#define METRIC_MODEL_COUNTERS(X)                                                                   \
+    METRIC_MODEL_ROWS(X, LLM_OK, "hypermem_llm_requests_total", ",outcome=\"ok\"",                 \
+                      "Requests to model providers")                                               \
+    METRIC_MODEL_ROWS(X, LLM_ERROR, "hypermem_llm_requests_total", ",outcome=\"error\"", "")       \
+    METRIC_MODEL_ROWS(X, LLM_IN, "hypermem_llm_tokens_total", ",direction=\"in\"",                 \
+                      "Tokens of model calls, as reported or estimated")                           \
+    METRIC_MODEL_ROWS(X, LLM_OUT, "hypermem_llm_tokens_total", ",direction=\"out\"", "")           \
+    X(LLM_RETRY_CONNECT, "hypermem_llm_retry_total", "reason=\"connect\"",                         \
+      "Requests made again, by what was wrong with the one before")                                \
+    X(LLM_RETRY_RATE, "hypermem_llm_retry_total", "reason=\"rate\"", "")                           \
+    X(LLM_RETRY_SERVER, "hypermem_llm_retry_total", "reason=\"server\"", "")                       \
+    X(LLM_RETRY_MENDED, "hypermem_llm_retry_total", "reason=\"mended\"", "")                       \
+    X(LLM_RETRY_TOO_LONG, "hypermem_llm_retry_total", "reason=\"too_long\"", "")                   \
+    X(LLM_RETRY_REPLY, "hypermem_llm_retry_total", "reason=\"reply\"", "")
+
 /* symbol, series, labels, help (the first row of a series) */
 #define METRIC_COUNTER_TABLE(X)                                                                    \
     X(TURNS_STORED, "hypermem_ingest_turns_total", "outcome=\"stored\"", "Turns by outcome")       \
@@ -32,7 +60,8 @@
     X(REJECTED_SERVER, "hypermem_rejected_total", "limit=\"server\"", "")                          \
     X(CONNECTIONS, "hypermem_http_connections_total", "", "Connections accepted")                  \
     X(ABORTED, "hypermem_http_aborted_total", "", "Requests whose client left early")              \
-    X(TIMEOUTS, "hypermem_http_timeouts_total", "", "Requests over their total time")
+    X(TIMEOUTS, "hypermem_http_timeouts_total", "", "Requests over their total time")              \
+    METRIC_MODEL_COUNTERS(X)
 
 enum metric_counter {
 #define X(id, name, labels, help) METRIC_##id,
@@ -51,7 +80,9 @@ enum metric_counter {
     X(QUERY_CONTEXT, "hypermem_query_duration_seconds", "stage=\"context\"", "")                   \
     X(STAGE_BUILD, "hypermem_job_duration_seconds", "stage=\"episode\"", "Stage time")             \
     X(STAGE_FOLD, "hypermem_job_duration_seconds", "stage=\"fold\"", "")                           \
-    X(STAGE_REMOVE, "hypermem_job_duration_seconds", "stage=\"remove\"", "")
+    X(STAGE_REMOVE, "hypermem_job_duration_seconds", "stage=\"remove\"", "")                       \
+    METRIC_MODEL_ROWS(X, LLM, "hypermem_llm_request_duration_seconds", "",                         \
+                      "Time of requests to model providers")
 
 enum metric_histogram {
 #define X(id, name, labels, help) METRIC_H_##id,
@@ -60,8 +91,8 @@ enum metric_histogram {
         METRIC_HISTOGRAMS
 };
 
-/* Upper bounds double from 16 us; bucket 19 is 8.4 s, the last is +Inf. */
-enum { METRIC_BUCKETS = 21, METRIC_FIRST_BUCKET_NS = 16000 };
+/* Upper bounds double from 16 us; bucket 23 is 134 s, the last is +Inf. */
+enum { METRIC_BUCKETS = 25, METRIC_FIRST_BUCKET_NS = 16000 };
 
 struct metric_histogram_data {
     atomic_uint_fast64_t bucket[METRIC_BUCKETS];

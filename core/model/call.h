@@ -102,7 +102,8 @@ struct rerank_ask {
     X(REPLY, "reply")       /* replies that never passed the check */                              \
     X(BREAKER, "breaker")   /* not tried: the endpoint was down a moment ago */                    \
     X(STOPPED, "stopped")   /* the daemon stops, cancelled, nobody waits */                        \
-    X(DEADLINE, "deadline") /* the call's own */
+    X(DEADLINE, "deadline") /* the call's own */                                                   \
+    X(MEMORY, "memory")     /* the call's arena is full */
 
 enum model_failure {
 #define X(name, slug) MODEL_FAILURE_##name,

@@ -7,9 +7,10 @@
  *   embed                embed                               breaker, quota pause
  *   rerank               rerank
  *
- * An endpoint that several purposes share is one: two purposes with the same URL and key learn
- * together and share slots. What was learned lives in memory only: a restart learns anew, at a
- * price of one or two refused calls.
+ * An endpoint that several purposes share is one: purposes of one kind whose address is the same
+ * (URL, key, model, headers, body) learn together and share slots. Another model at the same URL
+ * is another endpoint: which parameters are refused is the model's. What was learned lives in
+ * memory only: a restart learns anew, at a price of one or two refused calls.
  *
  * Threads: any; the learned state has one lock an endpoint, held for a few instructions. Memory:
  * models_new() copies what it is given. */
@@ -42,22 +43,26 @@ enum rerank_format {
     RERANK_PROBE, /* tries the forms below in turn, once, and remembers */
     RERANK_COHERE, /* {model, query, documents, top_n}; Jina, vLLM, llama.cpp, Infinity, SiliconFlow */
     RERANK_TEI,    /* {query, texts} -> [{index, score}] */
-    RERANK_VOYAGE,    /* {model, query, documents, top_k} -> data */
-    RERANK_DASHSCOPE, /* {model, input:{query, documents}, parameters} -> output.results */
-    RERANK_DEEPINFRA, /* {queries, documents} -> scores */
+    RERANK_VOYAGE, /* {model, query, documents, top_k} -> data */
+    /* base URL .../api/v1: {model, input:{query, documents}, parameters} -> output.results */
+    RERANK_DASHSCOPE,
+    RERANK_DEEPINFRA, /* base URL .../v1: inference/{model}, {queries, documents} -> scores */
     RERANK_FORMATS
 };
+const char *model_rerank_slug(enum rerank_format format);
 
 /* Where a model is and how it is spoken to. Empty strings: not given. */
 struct model_address {
     struct str base_url; /* "https://host/v1"; path segments are joined to it, never replaced */
     struct str api_key;  /* sent as Authorization: Bearer */
     struct str model;
-    struct str extra_headers; /* "Name: value" lines joined by line feeds */
-    struct str extra_body;    /* a JSON object whose members are added to each request */
-    int64_t connect_ms, idle_ms, total_ms; /* of one exchange */
-    uint32_t concurrency;                  /* exchanges at once, >= 1 */
-    uint32_t attempts;                     /* exchanges a call at most, >= 1 */
+    struct str extra_headers;     /* "Name: value" lines joined by line feeds */
+    struct str extra_body;        /* a JSON object whose members are added to each request */
+    int64_t connect_ms, total_ms; /* of one exchange */
+    int64_t idle_ms;              /* between two pieces of a streamed reply; others have none */
+    uint32_t concurrency;         /* exchanges at once, >= 1; of the first purpose of an endpoint */
+    uint32_t attempts; /* failures of a call at most, >= 1. What a call mends (a rung, a parameter,
+                          /v1, halving, asking again) does not count: each is bounded by itself */
 };
 
 struct chat_limits {
@@ -113,6 +118,21 @@ const struct rerank_limits *models_rerank(const struct models *models);
 /* For the transport: how many exchanges at once each endpoint may have. */
 uint32_t models_endpoints(const struct models *models);
 uint32_t models_endpoint_slots(const struct models *models, uint32_t endpoint);
+
+/* Which of them a purpose uses; the purpose must have a model. */
+uint32_t models_endpoint_of(const struct models *models, enum model_purpose purpose);
+
+/* What was learned of a purpose's endpoint, for people. */
+struct model_learned {
+    const char *structured;  /* the rung of the ladder; NULL: no structured reply came yet */
+    const char *rerank;      /* the form; NULL: not known, or no reranker */
+    const char *dropped[16]; /* parameters that the provider refused */
+    uint32_t n_dropped;
+    bool version;   /* /v1 is added to the base URL */
+    uint32_t batch; /* texts a request that it takes; 0: no limit was met */
+};
+void models_learned(const struct models *models, enum model_purpose purpose,
+                    struct model_learned *out);
 
 /* What makes vectors comparable (DESIGN 1, generation), as one line without secrets: base URL's
  * host and path, model, dimension, prefixes. 64-bit hash of it in *id. `dimension` as it was

@@ -30,6 +30,13 @@ struct repaired {
  * memory is short. */
 struct str repair_think(struct arena *arena, struct str text);
 
+/* For text that comes in pieces: the length of an opening tag that `text` begins with, 0: none;
+ * *more: it may become one. */
+size_t repair_think_open(struct str text, bool *more);
+/* The offset behind the first closing tag, or 0. */
+size_t repair_think_close(struct str text);
+enum { REPAIR_TAG_MAX = 32 }; /* no tag is longer */
+
 /* The first object, or list of something, in the text. ERR_UNPROCESSABLE: there is none;
  * ERR_EXHAUSTED. */
 enum err_code repair_json(struct arena *arena, struct str text, struct repaired *out) MUST_USE;

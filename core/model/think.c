@@ -69,3 +69,26 @@ struct str repair_think(struct arena *arena, struct str text)
         return str_trim(text.at != NULL ? text : STR(""));
     return buf_ok(&out) ? str_trim(buf_str(&out)) : STR_NONE;
 }
+
+size_t repair_think_open(struct str text, bool *more)
+{
+    *more = false;
+    for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
+        struct str open = tags[i].open;
+        if (starts_ignoring_case(text, open))
+            return open.len;
+        *more = *more ||
+                (text.len < open.len && starts_ignoring_case(text, str_part(open, 0, text.len)));
+    }
+    return 0;
+}
+
+size_t repair_think_close(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        size_t len = 0;
+        if (may_be_tag(text.at[i]) && tag_at(str_part(text, i, text.len), &len) == TAG_CLOSE)
+            return i + len;
+    }
+    return 0;
+}
