@@ -320,11 +320,23 @@ static enum model_next begin(struct models *models, struct model_call *call)
     return MODEL_EXCHANGE;
 }
 
+void model_call_give_up(struct model_call *call)
+{
+    call->state->sent = false;
+    call_fail(call->state, MODEL_FAILURE_MEMORY, "no memory for a request");
+}
+
 enum model_next model_call_advance(struct models *models, struct model_call *call)
 {
     if (call->state == NULL && begin(models, call) == MODEL_DONE)
         return MODEL_DONE;
     struct call_state *s = call->state;
+    if (s->verdict == CALL_OVER) /* given up */
+        return MODEL_DONE;
+    if (atomic_load_explicit(&models->stopped, memory_order_relaxed)) {
+        call_fail(s, MODEL_FAILURE_STOPPED, "the daemon stops");
+        return MODEL_DONE;
+    }
     if (s->sent) {
         s->sent = false;
         call_judge(s);

@@ -130,6 +130,11 @@ enum err_code models_new(const struct models_options *options, struct models **o
     return code;
 }
 
+void models_stop(struct models *models)
+{
+    atomic_store_explicit(&models->stopped, true, memory_order_relaxed);
+}
+
 void models_free(struct models *models)
 {
     if (models == NULL)

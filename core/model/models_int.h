@@ -18,6 +18,7 @@ struct models {
     const struct clock *clock;
     const struct log *log;
     struct metrics *metrics;
+    atomic_bool stopped; /* relaxed: seen at the next advance of each call */
     uint64_t seed;
     atomic_uint_fast64_t draws; /* numbers taken from the seed's stream; any order will do */
 };

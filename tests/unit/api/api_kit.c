@@ -79,6 +79,7 @@ static void run(struct api_kit *kit, struct step *step)
         case STEP_COMMIT: commit(kit, step); break;
         case STEP_WAIT: wait_once(kit, step); break;
         case STEP_LANE: break;
+        case STEP_CALL: ck_abort_msg("no model is configured here");
         }
     }
 }

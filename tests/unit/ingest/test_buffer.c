@@ -92,7 +92,7 @@ START_TEST(damage_is_reported)
         ck_assert_int_eq(buffer_decode(buf_str(&row), 7, &back, &err), ERR_INTERNAL);
         le32_set(row.at + wrong[i].at, was);
     }
-    row.at[0] = 2;
+    row.at[0] = 3;
     ck_assert_int_eq(buffer_decode(buf_str(&row), 7, &back, &err), ERR_INTERNAL);
     /* More state than a run may leave. */
     buf_clear(&row);

@@ -394,9 +394,12 @@ START_TEST(due_row_follows_the_counters)
     set(STAT_FLUSHES, 1);
     expect_due(0);
     set(STAT_FLUSHES, 0);
-    set(STAT_UNFINISHED, 1);
-    expect_due(0);
+    set(STAT_UNFINISHED, 1); /* waits for a model, which has a time of its own */
+    expect_due(4000);
     set(STAT_UNFINISHED, 0);
+    set(STAT_WORK_DUE, 3000);
+    expect_due(3000);
+    set(STAT_WORK_DUE, 0);
     expect_due(4000);
     set(STAT_IDLE_DUE, 0);
     set(STAT_EXPIRE_DUE, 0);
