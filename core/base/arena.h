@@ -26,7 +26,8 @@ void arena_reset(struct arena *arena);
 /* Uninitialised memory, or NULL. `size` 0 gives a valid unique pointer. */
 void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, alloc_size(2)));
 /* Zeroed array of `count` elements; NULL also when the product overflows. Large arrays (>= 128 KiB)
- * come from fresh zero pages, so untouched parts cost nothing. */
+ * are left to calloc(): fresh pages of the system are zero and cost nothing until they are touched,
+ * memory that was used before is cleared. */
 void *arena_zalloc(struct arena *arena, size_t count, size_t size)
     __attribute__((malloc, alloc_size(2, 3)));
 /* A copy of `size` bytes; NULL when memory is short. */

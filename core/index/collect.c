@@ -11,15 +11,14 @@ struct collector {
     struct posting_list *lists; /* term * LAYERS + layer */
 };
 
-enum { NOT_THERE = UINT32_MAX };
+#define NOT_THERE UINT32_MAX
 
 static void find_terms(struct collector *c, const struct segment_part *part)
 {
     const uint8_t *at, *end;
     uint32_t from = 0;
     for (size_t t = 0; t < c->n_terms; t++)
-        __builtin_prefetch(part->table +
-                           (size_t)segment__guess(part, c->terms[t]) * SEGMENT_ENTRY);
+        __builtin_prefetch(part->table + (size_t)segment__guess(part, c->terms[t]) * SEGMENT_ENTRY);
     for (size_t t = 0; t < c->n_terms; t++) {
         from = segment__lower(part, c->terms[t], from);
         bool found = from < part->head.terms && segment__term(part, from) == c->terms[t];

@@ -200,7 +200,8 @@ static inline bool recall__is_touched(const struct strip *strip, uint32_t place)
     const struct strip_block *block = &strip->blocks[place / STRIP_BLOCK];
     uint32_t i = place % STRIP_BLOCK;
     return (strip->state[place / STRIP_BLOCK] & STRIP_READY) != 0 &&
-           (block->own[i] > 0 || block->w4[i] > 0 || (strip->date != NULL && strip->date[place] > 0));
+           (block->own[i] > 0 || block->w4[i] > 0 ||
+            (strip->date != NULL && strip->date[place] > 0));
 }
 
 /* filter.c: what the filters let through, before every cut and in every layer. A turn that passes

@@ -94,8 +94,9 @@ static enum err_code make_room(struct recall *r, struct err *err)
     r->episode_chosen = ARENA_ARRAY(r->arena, uint8_t, episodes);
     r->topic_own = ARENA_ARRAY(r->arena, float, topics);
     r->topic_list = arena_alloc(r->arena, sizeof(uint32_t) * (size_t)topics);
-    if (r->turns == NULL || r->fact_own == NULL || r->fact_list == NULL || r->episode_own == NULL || r->episode_turn == NULL || r->episode_list == NULL ||
-        r->episode_chosen == NULL || r->topic_own == NULL || r->topic_list == NULL)
+    if (r->turns == NULL || r->fact_own == NULL || r->fact_list == NULL || r->episode_own == NULL ||
+        r->episode_turn == NULL || r->episode_list == NULL || r->episode_chosen == NULL ||
+        r->topic_own == NULL || r->topic_list == NULL)
         return recall__memory(err);
     return ERR_OK;
 }

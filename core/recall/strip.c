@@ -19,7 +19,7 @@
 
 enum {
     SPREAD = 2 * STRIP_REACH,
-    ROWS_A_POSTING = 8, /* a row on the way costs so much less than one that is looked for */
+    ROWS_A_POSTING = 32, /* a row on the way costs so much less than one that is looked for */
 };
 
 /* --- places --- */
@@ -75,21 +75,32 @@ static uint32_t need_all(struct recall *r)
     return r->n_docs;
 }
 
+/* Reads a turn's row, and marks it when it is new; then counts it. */
+static uint32_t need_row(struct recall *r, uint32_t doc, struct turn_row *row)
+{
+    columns_turn(r->columns, doc, row);
+    if ((r->turns[doc].state & TURN_NEEDED) != 0)
+        return 0;
+    need(r, doc, row, lengths_get(r->lengths, LAYER_TURN, doc));
+    return 1;
+}
+
 /* The turns at most `reach` links away. How many of them are new. */
 static uint32_t need_around(struct recall *r, uint32_t doc, int reach)
 {
-    uint32_t more = 0;
-    for (int side = 0; side < 2; side++) {
-        uint32_t at = doc;
-        for (int d = 0; d <= reach && at != UINT32_MAX; d++) {
-            struct turn_row row;
-            columns_turn(r->columns, at, &row);
-            if ((r->turns[at].state & TURN_NEEDED) == 0) {
-                need(r, at, &row, lengths_get(r->lengths, LAYER_TURN, at));
-                more++;
-            }
-            at = recall__link(r, side == 0 ? row.prev : row.next);
-        }
+    struct turn_row row;
+    uint32_t more = 0, at = doc;
+    for (int d = 0; d <= reach && at != UINT32_MAX; d++) {
+        more += need_row(r, at, &row);
+        at = recall__link(r, row.prev);
+    }
+    at = doc;
+    for (int d = 0; d < reach; d++) {
+        at = recall__link(r, r->turns[at].place);
+        if (at == UINT32_MAX)
+            break;
+        if ((r->turns[at].state & TURN_NEEDED) == 0)
+            more += need_row(r, at, &row);
     }
     return more;
 }

@@ -172,6 +172,69 @@ START_TEST(every_list_is_as_computed_from_the_texts)
 }
 END_TEST
 
+static void check_all(struct ref *ref, const struct question *q)
+{
+    struct recall_query query = widest(q->q);
+    asking = q->q;
+    struct asked asked = ask(&query);
+    ref_ask(ref, q->words, q->day.year != 0 ? &q->day : NULL, q->named);
+    (void)check_facts(ref, &asked.reply);
+    check_episodes(ref, &asked.reply);
+    check_topics(ref, &asked.reply);
+    check_recent(ref, &asked.reply);
+    asked_end(&asked);
+}
+
+/* Only the turns around get a place then: those of a session, though others speak between. */
+START_TEST(a_rare_word_is_scored_by_its_neighbours_alone)
+{
+    static const struct question rare[] = {
+        {"Where is the xylophone?", "xylophone", {0}, NULL},
+        {"the xylophone near the oboe", "xylophone near oboe", {0}, NULL},
+        {"What about the oboe on 8 May 2031?", "oboe", {2031, 5, 8}, NULL},
+    };
+    struct ref ref;
+    tell_world((unsigned)_i + 51, 2 * TURNS, false);
+    (void)say("s1", "Ann", "I bought an oboe.");
+    (void)say("s2", "Bob", "The xylophone of my xylophone teacher is near the oboe.");
+    tell_world((unsigned)_i + 53, 3, false);
+    (void)say("s1", "Chris", "Is the xylophone yours?");
+    tell_world((unsigned)_i + 57, TURNS, _i % 2 == 1);
+    ref_init(&ref);
+    for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++)
+        check_all(&ref, &rare[i]);
+}
+END_TEST
+
+/* Without explain, turns are passed over whose facts can't come into the list. */
+START_TEST(who_is_passed_over_would_not_have_come_in)
+{
+    static const char *const asked_for[] = {"violin", "the garden and the bridge near the river",
+                                            "Did Ann fix the engine in the kitchen?",
+                                            "garden bread letter winter on 3 May 2023"};
+    tell_world(37, 12 * TURNS, true);
+    ck_assert_uint_gt(stat_now(STAT_NEXT_FACT), 600);
+    for (size_t i = 0; i < sizeof asked_for / sizeof asked_for[0]; i++) {
+        struct recall_query query = widest(asked_for[i]);
+        query.max_tokens = LIMIT_MAX_TOKENS;
+        struct asked all = ask(&query);
+        query.explain = false;
+        struct asked few = ask(&query);
+        ck_assert_uint_eq(few.reply.n_facts, LIMIT_FACTS);
+        ck_assert_uint_eq(few.reply.n_episodes, all.reply.n_episodes);
+        for (uint32_t k = 0; k < LIMIT_FACTS; k++) {
+            ck_assert_uint_eq(few.reply.facts[k].fact.id, all.reply.facts[k].fact.id);
+            ck_assert(few.reply.facts[k].score == all.reply.facts[k].score);
+        }
+        for (uint32_t k = 0; k < few.reply.n_episodes; k++)
+            ck_assert(few.reply.episodes[k].score == all.reply.episodes[k].score);
+        ck_assert(str_eq(few.reply.context.text, all.reply.context.text));
+        asked_end(&few);
+        asked_end(&all);
+    }
+}
+END_TEST
+
 /* After deletions idf, averages, windows and episodes are those of what is left. */
 START_TEST(deletions_leave_no_trace_in_scores)
 {
@@ -333,13 +396,15 @@ START_TEST(rows_are_the_same_however_they_are_read)
     columns_read_all(all, COLUMN_EPISODE);
     columns_read_all(all, COLUMN_EPISODE_DOC);
     for (uint32_t i = 0; i < 2 * TURNS; i++) {
-        struct turn_row a, b;
+        struct turn_row a, b, block[COLUMN_ROWS];
         struct episode_row c, d;
         columns_turn_ahead(single, i);
         columns_turn_ahead(all, i);
         columns_turn(single, i, &a);
         columns_turn(all, i, &b);
         ck_assert_mem_eq(&a, &b, sizeof a);
+        columns_turn_block(all, i, block);
+        ck_assert_mem_eq(&a, &block[i % COLUMN_ROWS], sizeof a);
         columns_episode(single, i, &c);
         columns_episode(all, i, &d);
         ck_assert_mem_eq(&c, &d, sizeof c);
@@ -358,6 +423,8 @@ Suite *suite_recall_scores(void)
     tcase_add_checked_fixture(tc, stage_kit_setup, stage_kit_teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, every_list_is_as_computed_from_the_texts, 0, 6);
+    tcase_add_loop_test(tc, a_rare_word_is_scored_by_its_neighbours_alone, 0, 4);
+    tcase_add_test(tc, who_is_passed_over_would_not_have_come_in);
     tcase_add_test(tc, deletions_leave_no_trace_in_scores);
     tcase_add_test(tc, without_episodes_their_signal_is_skipped);
     tcase_add_test(tc, fusions_join_the_same_signals);
