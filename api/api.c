@@ -66,14 +66,31 @@ void api_free(struct api *api)
         return;
     ASSERT(api->inflight == 0);
     idempotency_set_fini(&api->running);
+    while (api->n_spare != 0)
+        arena_free(api->spare[--api->n_spare]);
     arena_free(api->arena);
     free(api->series);
     free(api);
 }
 
+static struct arena *take_arena(struct api *api)
+{
+    return api->n_spare != 0 ? api->spare[--api->n_spare] : arena_new(ARENA_REQUEST_BYTES);
+}
+
+static void give_arena(struct api *api, struct arena *arena)
+{
+    if (!API_KEEPS_ARENAS || api->n_spare == API_SPARE_ARENAS) {
+        arena_free(arena);
+        return;
+    }
+    arena_reset(arena);
+    api->spare[api->n_spare++] = arena;
+}
+
 struct api_call *api_call_new(struct api *api)
 {
-    struct arena *arena = arena_new(ARENA_REQUEST_BYTES);
+    struct arena *arena = take_arena(api);
     struct api_call *call = arena == NULL ? NULL : ARENA_NEW(arena, struct api_call);
     if (call == NULL) {
         arena_free(arena);
@@ -103,7 +120,7 @@ void api_call_free(struct api_call *call)
     api__settle(call);
     atomic_fetch_sub_explicit(&call->api->inflight, 1, memory_order_relaxed);
     buf_fini(&call->reply.body);
-    arena_free(call->arena); /* the call itself lies in it */
+    give_arena(call->api, call->arena); /* the call itself lies in it */
 }
 
 void api_set_stopping(struct api *api)

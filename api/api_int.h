@@ -44,10 +44,21 @@ struct api_series {
     struct metric_histogram_data time;
 };
 
+/* Memory of calls that are over, for the next ones: as many as are mostly in flight. A sanitizer
+ * build wants every call's memory to end with it. */
+#ifdef HM_ARENA_HEAP
+enum { API_KEEPS_ARENAS = 0 };
+#else
+enum { API_KEEPS_ARENAS = 1 };
+#endif
+enum { API_SPARE_ARENAS = 64 };
+
 struct api {
     struct api_options options; /* strings in the arena */
     const struct services *services;
     struct arena *arena;
+    struct arena *spare[API_SPARE_ARENAS]; /* the loop's, which makes and frees calls */
+    unsigned n_spare;
     struct api_series *series; /* one a route, then one for what matched none */
     struct idempotency_set running;
     atomic_uint waiting;      /* <= options.waiting_max; see handler_wait_begin() */

@@ -50,7 +50,7 @@ static bool reserve(struct buf *buf, size_t n)
     return true;
 }
 
-char *buf_grow(struct buf *buf, size_t n)
+char *buf__enlarge(struct buf *buf, size_t n)
 {
     if (buf->failed || !reserve(buf, n)) {
         buf->failed = true;
@@ -59,25 +59,6 @@ char *buf_grow(struct buf *buf, size_t n)
     char *at = buf->at + buf->len;
     buf->len += n;
     return at;
-}
-
-void buf_put(struct buf *buf, const void *bytes, size_t n)
-{
-    if (n == 0)
-        return;
-    char *at = buf_grow(buf, n);
-    if (at != NULL)
-        memcpy(at, bytes, n);
-}
-
-void buf_str_put(struct buf *buf, struct str s)
-{
-    buf_put(buf, s.at, s.len);
-}
-
-void buf_char(struct buf *buf, char c)
-{
-    buf_put(buf, &c, 1);
 }
 
 void buf_printf(struct buf *buf, const char *fmt, ...)

@@ -36,11 +36,30 @@ static inline void buf_clear(struct buf *buf)
 /* Moves a heap buffer's bytes out (caller frees with free()); NULL when failed or empty. */
 char *buf_take_heap(struct buf *buf, size_t *len);
 
+char *buf__enlarge(struct buf *buf, size_t n);
 /* Room for `n` more bytes, len advanced; NULL when failed. */
-char *buf_grow(struct buf *buf, size_t n);
-void buf_put(struct buf *buf, const void *bytes, size_t n);
-void buf_str_put(struct buf *buf, struct str s);
-void buf_char(struct buf *buf, char c);
+static inline char *buf_grow(struct buf *buf, size_t n)
+{
+    if (buf->failed || n > buf->cap - buf->len)
+        return buf__enlarge(buf, n);
+    char *at = buf->at + buf->len;
+    buf->len += n;
+    return at;
+}
+static inline void buf_put(struct buf *buf, const void *bytes, size_t n)
+{
+    char *at = n == 0 ? NULL : buf_grow(buf, n);
+    if (at != NULL)
+        memcpy(at, bytes, n);
+}
+static inline void buf_str_put(struct buf *buf, struct str s)
+{
+    buf_put(buf, s.at, s.len);
+}
+static inline void buf_char(struct buf *buf, char c)
+{
+    buf_put(buf, &c, 1);
+}
 void buf_printf(struct buf *buf, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 void buf_u8(struct buf *buf, uint8_t v);

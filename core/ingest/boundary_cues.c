@@ -82,10 +82,13 @@ static const char *const changes_anywhere[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
+enum { NO_WORD = UINT16_MAX, LETTERS = 64 };
+
 struct word {
     struct str text;
-    uint32_t at; /* byte where it begins */
-    bool opens;  /* the first one of a sentence */
+    uint32_t at;   /* byte where it begins */
+    uint16_t next; /* an earlier word with the same first byte; NO_WORD: none */
+    bool opens;    /* the first one of a sentence */
 };
 
 /* A stretch of text as lower-case words. */
@@ -93,7 +96,8 @@ struct words {
     char text[SCAN_BYTES];
     struct word at[WORDS_MAX];
     size_t n;
-    uint64_t letters; /* first bytes that occur, by their low six bits */
+    uint64_t letters;       /* first bytes that occur, by their low six bits */
+    uint16_t last[LETTERS]; /* the last word with that first byte; unset where there is none */
 };
 
 static bool is_word_byte(char c)
@@ -125,9 +129,21 @@ static bool ends_sentence(struct str rest)
            str_starts(rest, STR("\xe2\x80\xa6"));
 }
 
-static uint64_t letter(char c)
+static unsigned letter(char c)
 {
-    return UINT64_C(1) << (c & 63);
+    return (unsigned char)c % LETTERS;
+}
+
+static void words_add(struct words *words, struct str text, size_t at, bool opens)
+{
+    unsigned first = letter(text.at[0]);
+    bool is_new = (words->letters >> first & 1) == 0;
+    words->at[words->n] = (struct word){.text = text,
+                                        .at = (uint32_t)at,
+                                        .next = is_new ? NO_WORD : words->last[first],
+                                        .opens = opens};
+    words->letters |= UINT64_C(1) << first;
+    words->last[first] = (uint16_t)words->n++;
 }
 
 /* `text` has at most SCAN_BYTES. */
@@ -147,8 +163,7 @@ static void words_of(struct str text, struct words *words)
             i++;
             continue;
         }
-        words->at[words->n++] = (struct word){str_part(low, from, i), (uint32_t)from, opens};
-        words->letters |= letter(low.at[from]);
+        words_add(words, str_part(low, from, i), from, opens);
         opens = false;
     }
 }
@@ -201,23 +216,23 @@ static bool is_place(const struct words *words, size_t i, enum place place)
 /* The first bytes of the choices for the phrase's first word. */
 static uint64_t letters_of(const char *phrase)
 {
-    uint64_t letters = letter(phrase[0]);
+    uint64_t letters = UINT64_C(1) << letter(phrase[0]);
     for (; *phrase != ' ' && *phrase != '\0'; phrase++) {
         if (*phrase == '|')
-            letters |= letter(phrase[1]);
+            letters |= UINT64_C(1) << letter(phrase[1]);
     }
     return letters;
 }
 
 static bool phrase_holds(const struct words *words, const char *phrase, enum place place)
 {
-    uint64_t letters = letters_of(phrase);
-    if ((letters & words->letters) == 0)
-        return false;
-    for (size_t i = 0; i < words->n; i++) {
-        if ((letters & letter(words->at[i].text.at[0])) != 0 && is_place(words, i, place) &&
-            stands_at(words, i, phrase))
-            return true;
+    uint64_t letters = letters_of(phrase) & words->letters;
+    for (; letters != 0; letters &= letters - 1) {
+        uint16_t i = words->last[__builtin_ctzll(letters)];
+        for (; i != NO_WORD; i = words->at[i].next) {
+            if (is_place(words, i, place) && stands_at(words, i, phrase))
+                return true;
+        }
     }
     return false;
 }

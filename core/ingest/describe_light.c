@@ -294,6 +294,7 @@ static bool is_listed(const char word[WORD_MAX])
         uint64_t behind = be64_get(light[middle] + 8);
         if (at == first && behind == rest)
             return true;
+        DASSERT(middle == 0 || memcmp(light[middle - 1], light[middle], WORD_MAX) < 0);
         if (at < first || (at == first && behind < rest))
             low = middle + 1;
         else

@@ -25,7 +25,9 @@ int language_find(struct str code);
 int language_of_script(enum rune_script script);
 bool language_writes(int language, enum rune_script script);
 
-/* Stop words of a language: lower case, composed, separated by single blanks; NULL: no list. */
-const char *stopwords_of(const char *code);
+/* Whether there is a list of stop words for the language. */
+bool stopwords_exist(const char *code);
+/* `word` is in lower case and composed. */
+bool stopword_is(const char *code, struct str word);
 
 #endif

@@ -97,7 +97,7 @@ static bool is_listed(const char *const *list, size_t n, struct str word)
     for (size_t i = 0; i < word.len; i++)
         lower[i] = (char)(word.at[i] >= 'A' && word.at[i] <= 'Z' ? word.at[i] | 0x20 : word.at[i]);
     for (size_t i = 0; i < n; i++)
-        if (str_eq(str_of(list[i]), (struct str){lower, word.len}))
+        if (list[i][0] == lower[0] && str_eq(str_of(list[i]), (struct str){lower, word.len}))
             return true;
     return false;
 }

@@ -1,149 +1,295 @@
 /* Function words of each language, from its grammar: articles, pronouns, prepositions, auxiliaries,
  * conjunctions, question words, negations; in English also contractions as they are typed without
  * the apostrophe, unless that is another word ("shed", "well"). "may" is left out (a month). */
+#include "core/base/buf.h"
 #include "core/text/language.h"
+
+enum { WORD_BYTES = 16 };
+_Static_assert(WORD_BYTES == 16, "a word compares as two numbers of 64 bits");
+
+/* Each ascending by bytes, padded with NULs. */
+static const char words_en[][WORD_BYTES] = {
+    "a",         "about",   "above",   "after",    "again",      "against",  "aint",
+    "all",       "already", "also",    "although", "am",         "an",       "and",
+    "any",       "are",     "arent",   "as",       "at",         "be",       "because",
+    "been",      "before",  "being",   "below",    "between",    "both",     "but",
+    "by",        "can",     "cannot",  "cant",     "could",      "couldnt",  "did",
+    "didnt",     "do",      "does",    "doesnt",   "doing",      "don",      "done",
+    "dont",      "down",    "during",  "each",     "either",     "else",     "even",
+    "ever",      "every",   "few",     "for",      "from",       "further",  "gonna",
+    "gotta",     "had",     "hadnt",   "has",      "hasnt",      "have",     "havent",
+    "having",    "he",      "her",     "here",     "heres",      "hers",     "herself",
+    "hes",       "him",     "himself", "his",      "how",        "hows",     "i",
+    "if",        "im",      "in",      "into",     "is",         "isnt",     "it",
+    "itd",       "itll",    "its",     "itself",   "ive",        "just",     "lets",
+    "me",        "might",   "mightnt", "mine",     "more",       "most",     "must",
+    "mustnt",    "my",      "myself",  "neednt",   "neither",    "no",       "nor",
+    "not",       "now",     "of",      "off",      "on",         "once",     "only",
+    "onto",      "or",      "other",   "others",   "ought",      "our",      "ours",
+    "ourselves", "out",     "over",    "own",      "quite",      "rather",   "really",
+    "same",      "shall",   "she",     "shes",     "should",     "shouldnt", "so",
+    "some",      "still",   "such",    "than",     "that",       "thatll",   "thats",
+    "the",       "their",   "theirs",  "them",     "themselves", "then",     "there",
+    "theres",    "these",   "they",    "theyll",   "theyre",     "theyve",   "this",
+    "those",     "though",  "through", "to",       "too",        "toward",   "towards",
+    "under",     "until",   "up",      "upon",     "us",         "very",     "via",
+    "wanna",     "was",     "wasnt",   "we",       "were",       "werent",   "weve",
+    "what",      "whats",   "when",    "whens",    "where",      "wheres",   "which",
+    "while",     "who",     "whom",    "whos",     "whose",      "why",      "will",
+    "with",      "within",  "without", "wont",     "would",      "wouldnt",  "yet",
+    "you",       "youll",   "your",    "youre",    "yours",      "yourself", "yourselves",
+    "youve",
+};
+
+static const char words_de[][WORD_BYTES] = {
+    "aber",   "als",    "also",   "am",       "an",     "auch",   "auf",    "aus",     "bei",
+    "beim",   "bin",    "bis",    "bist",     "da",     "dann",   "darf",   "das",     "dass",
+    "dein",   "deine",  "deinem", "deinen",   "dem",    "den",    "denn",   "der",     "des",
+    "dich",   "die",    "dies",   "diese",    "diesem", "diesen", "dieser", "dieses",  "dir",
+    "doch",   "dort",   "du",     "durch",    "ein",    "eine",   "einem",  "einen",   "einer",
+    "eines",  "er",     "es",     "euch",     "euer",   "für",    "gegen",  "gewesen", "habe",
+    "haben",  "hast",   "hat",    "hatte",    "hatten", "her",    "hier",   "hin",     "hinter",
+    "ich",    "ihm",    "ihn",    "ihr",      "ihre",   "ihrem",  "ihren",  "im",      "in",
+    "ins",    "ist",    "ja",     "jene",     "jener",  "jetzt",  "kann",   "kein",    "keine",
+    "keinem", "keinen", "konnte", "können",   "mal",    "man",    "mein",   "meine",   "meinem",
+    "meinen", "meiner", "mich",   "mir",      "mit",    "muss",   "möchte", "müssen",  "nach",
+    "neben",  "nein",   "nicht",  "nichts",   "noch",   "nun",    "nur",    "ob",      "oder",
+    "ohne",   "schon",  "sehr",   "seid",     "sein",   "seine",  "seinem", "seinen",  "seiner",
+    "seit",   "selbst", "sich",   "sie",      "sind",   "so",     "soll",   "sollte",  "um",
+    "und",    "uns",    "unser",  "unsere",   "unter",  "vom",    "von",    "vor",     "wann",
+    "war",    "waren",  "warst",  "warum",    "was",    "weil",   "welche", "welcher", "welches",
+    "wem",    "wen",    "wenn",   "wer",      "werde",  "werden", "wessen", "wie",     "will",
+    "wir",    "wird",   "wirst",  "wo",       "wollte", "worden", "wurde",  "wurden",  "wäre",
+    "zu",     "zum",    "zur",    "zwischen", "über",
+};
+
+static const char words_fr[][WORD_BYTES] = {
+    "a",       "ai",     "alors",   "après",    "as",     "au",      "aujourd", "aura",  "aurait",
+    "aussi",   "aux",    "avaient", "avais",    "avait",  "avant",   "avec",    "avez",  "avoir",
+    "avons",   "c",      "car",     "ce",       "ceci",   "cela",    "ces",     "cet",   "cette",
+    "chez",    "comme",  "comment", "d",        "dans",   "de",      "depuis",  "des",   "donc",
+    "dont",    "du",     "déjà",    "elle",     "elles",  "en",      "encore",  "entre", "es",
+    "est",     "et",     "eu",      "eux",      "faire",  "fait",    "il",      "ils",   "j",
+    "je",      "jusqu",  "l",       "la",       "le",     "les",     "leur",    "leurs", "lorsqu",
+    "lorsque", "lui",    "m",       "ma",       "mais",   "me",      "mes",     "moi",   "mon",
+    "même",    "n",      "ne",      "ni",       "non",    "nos",     "notre",   "nous",  "on",
+    "ont",     "or",     "ou",      "oui",      "où",     "par",     "parce",   "pas",   "pendant",
+    "peut",    "plus",   "pour",    "pourquoi", "puisqu", "puisque", "qu",      "quand", "que",
+    "quel",    "quelle", "quelles", "quelqu",   "quels",  "qui",     "quoi",    "rien",  "s",
+    "sa",      "sans",   "se",      "sera",     "serait", "ses",     "si",      "soi",   "sommes",
+    "son",     "sont",   "sous",    "suis",     "sur",    "t",       "ta",      "te",    "tes",
+    "toi",     "ton",    "tous",    "tout",     "toute",  "toutes",  "très",    "tu",    "un",
+    "une",     "vers",   "vos",     "votre",    "vous",   "y",       "à",       "ça",    "étaient",
+    "étais",   "était",  "étions",  "été",      "êtes",   "être",
+};
+
+static const char words_es[][WORD_BYTES] = {
+    "a",      "al",       "algo",     "ante",     "aquel",   "aquella",  "aunque",  "bajo",
+    "como",   "con",      "contra",   "cual",     "cuando",  "cuanto",   "cuál",    "cuándo",
+    "cuánto", "cómo",     "de",       "del",      "desde",   "donde",    "dónde",   "e",
+    "el",     "ella",     "ellas",    "ello",     "ellos",   "en",       "entre",   "era",
+    "eran",   "eres",     "es",       "esa",      "esas",    "ese",      "eso",     "esos",
+    "esta",   "estaba",   "estamos",  "estar",    "estas",   "este",     "esto",    "estos",
+    "estoy",  "está",     "están",    "estás",    "fue",     "fueron",   "ha",      "haber",
+    "había",  "hacia",    "han",      "has",      "hasta",   "hay",      "he",      "hemos",
+    "la",     "las",      "le",       "les",      "lo",      "los",      "me",      "menos",
+    "mi",     "mientras", "mis",      "muy",      "más",     "mí",       "nada",    "ni",
+    "no",     "nos",      "nosotras", "nosotros", "nuestra", "nuestras", "nuestro", "nuestros",
+    "o",      "os",       "otra",     "otro",     "para",    "pero",     "por",     "porque",
+    "pues",   "que",      "quien",    "quienes",  "quién",   "qué",      "se",      "según",
+    "ser",    "si",       "sido",     "sin",      "sino",    "sobre",    "somos",   "son",
+    "soy",    "su",       "sus",      "sí",       "también", "tampoco",  "te",      "tengo",
+    "ti",     "tiene",    "tienen",   "toda",     "todas",   "todo",     "todos",   "tras",
+    "tu",     "tus",      "tú",       "u",        "un",      "una",      "unas",    "unos",
+    "usted",  "ustedes",  "vosotros", "vuestra",  "vuestro", "y",        "ya",      "yo",
+    "él",
+};
+
+static const char words_it[][WORD_BYTES] = {
+    "a",      "abbiamo", "ad",     "agli",   "ai",     "al",     "all",    "alla",   "alle",
+    "allo",   "anche",   "ancora", "avere",  "avete",  "aveva",  "avevo",  "c",      "che",
+    "chi",    "ci",      "come",   "con",    "cosa",   "d",      "da",     "dagli",  "dai",
+    "dal",    "dall",    "dalla",  "dalle",  "dallo",  "degli",  "dei",    "del",    "dell",
+    "della",  "delle",   "dello",  "di",     "dove",   "e",      "ed",     "era",    "erano",
+    "ero",    "essere",  "fino",   "fra",    "già",    "gli",    "ha",     "hai",    "hanno",
+    "ho",     "i",       "il",     "in",     "io",     "l",      "la",     "le",     "lei",
+    "li",     "lo",      "loro",   "lui",    "ma",     "me",     "mentre", "mi",     "mia",
+    "mie",    "miei",    "mio",    "molto",  "ne",     "negli",  "nei",    "nel",    "nell",
+    "nella",  "nelle",   "nello",  "no",     "noi",    "non",    "nostra", "nostri", "nostro",
+    "o",      "per",     "perché", "però",   "più",    "po",     "quale",  "quali",  "quando",
+    "quanta", "quanto",  "quell",  "quella", "quelle", "quelli", "quello", "quest",  "questa",
+    "queste", "questi",  "questo", "quindi", "s",      "se",     "sei",    "senza",  "si",
+    "siamo",  "siete",   "sono",   "stata",  "stato",  "su",     "sua",    "sue",    "sugli",
+    "sui",    "sul",     "sull",   "sulla",  "sulle",  "sullo",  "suo",    "suoi",   "sé",
+    "sì",     "te",      "ti",     "tra",    "tu",     "tua",    "tue",    "tuo",    "tuoi",
+    "tutta",  "tutti",   "tutto",  "un",     "una",    "uno",    "verso",  "vi",     "voi",
+    "vostra", "vostro",  "è",
+};
+
+static const char words_pt[][WORD_BYTES] = {
+    "a",     "ao",     "aos",    "aquela", "aquele", "aquilo", "as",    "até",    "com",
+    "como",  "contra", "da",     "das",    "de",     "desde",  "do",    "dos",    "dum",
+    "duma",  "e",      "ela",    "elas",   "ele",    "eles",   "em",    "embora", "enquanto",
+    "entre", "era",    "eram",   "essa",   "essas",  "esse",   "esses", "esta",   "estamos",
+    "estar", "estas",  "estava", "este",   "estes",  "estou",  "está",  "estás",  "estão",
+    "eu",    "foi",    "foram",  "haver",  "havia",  "há",     "isso",  "isto",   "já",
+    "lhe",   "lhes",   "mais",   "mas",    "me",     "menos",  "meu",   "meus",   "mim",
+    "minha", "minhas", "muito",  "na",     "nas",    "nem",    "no",    "nos",    "nossa",
+    "nosso", "nossos", "num",    "numa",   "não",    "nós",    "o",     "onde",   "os",
+    "ou",    "para",   "pela",   "pelas",  "pelo",   "pelos",  "pois",  "por",    "porque",
+    "quais", "qual",   "quando", "quanto", "que",    "quem",   "se",    "sem",    "ser",
+    "seu",   "seus",   "si",     "sido",   "sob",    "sobre",  "somos", "sou",    "sua",
+    "suas",  "são",    "só",     "também", "te",     "tem",    "tenho", "ter",    "teu",
+    "teus",  "ti",     "tinha",  "toda",   "todas",  "todo",   "todos", "tu",     "tua",
+    "tuas",  "tudo",   "têm",    "um",     "uma",    "umas",   "uns",   "você",   "vocês",
+    "vos",   "vós",    "à",      "às",     "é",      "és",
+};
+
+static const char words_nl[][WORD_BYTES] = {
+    "aan",  "al",     "alles",  "als",     "ben",    "bent",    "bij",    "daar",  "dan",
+    "dat",  "de",     "deze",   "die",     "dit",    "door",    "dus",    "een",   "en",
+    "er",   "geen",   "gehad",  "geweest", "haar",   "had",     "hadden", "heb",   "hebben",
+    "hebt", "heeft",  "hem",    "hen",     "het",    "hier",    "hij",    "hoe",   "hoewel",
+    "hun",  "iets",   "ik",     "in",      "is",     "ja",      "je",     "jij",   "jou",
+    "jouw", "jullie", "kan",    "kon",     "kunnen", "maar",    "me",     "met",   "mij",
+    "mijn", "moet",   "moeten", "na",      "naar",   "nee",     "niet",   "niets", "nog",
+    "nu",   "of",     "om",     "omdat",   "onder",  "ons",     "onze",   "ook",   "op",
+    "over", "te",     "tegen",  "terwijl", "toen",   "tot",     "tussen", "u",     "uit",
+    "uw",   "van",    "voor",   "waar",    "waarom", "wanneer", "want",   "waren", "was",
+    "wat",  "we",     "wel",    "welk",    "welke",  "werd",    "werden", "wie",   "wij",
+    "wil",  "word",   "worden", "wordt",   "zal",    "ze",      "zeer",   "zich",  "zij",
+    "zijn", "zo",     "zonder", "zou",     "zullen",
+};
+
+static const char words_ru[][WORD_BYTES] = {
+    "а",       "без",   "будем",  "будет", "будто", "буду",  "будут",   "бы",      "был",
+    "была",    "были",  "было",   "быть",  "в",     "вам",   "вами",    "вас",     "ваш",
+    "ведь",    "во",    "вот",    "все",   "вы",    "где",   "да",      "даже",    "для",
+    "до",      "его",   "ее",     "ей",    "ему",   "если",  "есть",    "еще",     "ещё",
+    "её",      "же",    "за",     "и",     "из",    "или",   "им",      "ими",     "их",
+    "к",       "как",   "какая",  "какие", "какой", "когда", "которая", "которое", "которые",
+    "который", "кто",   "ли",     "лишь",  "между", "меня",  "мне",     "мной",    "мое",
+    "моей",    "мои",   "мой",    "моя",   "моё",   "мы",    "на",      "над",     "надо",
+    "нам",     "нами",  "нас",    "наш",   "наша",  "наши",  "не",      "него",    "ней",
+    "нет",     "ни",    "но",     "ну",    "о",     "об",    "он",      "она",     "они",
+    "от",      "очень", "перед",  "по",    "под",   "после", "потом",   "потому",  "почему",
+    "при",     "про",   "с",      "сам",   "своей", "свой",  "свою",    "себя",    "со",
+    "та",      "так",   "также",  "там",   "твой",  "твоя",  "те",      "тебя",    "то",
+    "тобой",   "тоже",  "только", "том",   "тот",   "тут",   "ты",      "у",       "уже",
+    "чем",     "через", "что",    "чтоб",  "чтобы", "эта",   "эти",     "этим",    "это",
+    "этого",   "этой",  "этом",   "этот",  "я",
+};
+
+static const char words_sv[][WORD_BYTES] = {
+    "att",   "av",     "bara",   "blev",  "bli",      "blir",  "de",    "dem",    "den",
+    "denna", "deras",  "dessa",  "det",   "detta",    "dig",   "din",   "dina",   "ditt",
+    "du",    "där",    "då",     "efter", "eftersom", "ej",    "eller", "en",     "er",
+    "era",   "ett",    "från",   "för",   "före",     "genom", "ha",    "hade",   "haft",
+    "han",   "hans",   "har",    "henne", "hennes",   "hon",   "honom", "hos",    "hur",
+    "här",   "i",      "inga",   "ingen", "inget",    "inte",  "ja",    "jag",    "kan",
+    "kunde", "man",    "med",    "medan", "mellan",   "men",   "mig",   "min",    "mina",
+    "mitt",  "mot",    "mycket", "måste", "nej",      "ni",    "nu",    "när",    "och",
+    "också", "om",     "oss",    "på",    "redan",    "sig",   "sin",   "sina",   "sitt",
+    "ska",   "skulle", "som",    "så",    "till",     "under", "utan",  "vad",    "var",
+    "vara",  "varför", "varit",  "vem",   "vi",       "vid",   "vilka", "vilken", "vilket",
+    "vill",  "vår",    "våra",   "vårt",  "än",       "är",    "över",
+};
+
+static const char words_da[][WORD_BYTES] = {
+    "ad",      "af",    "allerede", "at",      "blev",    "blive",  "bliver", "da",      "de",
+    "dem",     "den",   "denne",    "der",     "deres",   "det",    "dette",  "dig",     "din",
+    "dine",    "disse", "dit",      "du",      "efter",   "eller",  "en",     "end",     "er",
+    "et",      "for",   "fordi",    "fra",     "før",     "gennem", "haft",   "ham",     "han",
+    "hans",    "har",   "havde",    "have",    "hende",   "hendes", "her",    "hos",     "hun",
+    "hvad",    "hvem",  "hvilke",   "hvilken", "hvilket", "hvis",   "hvor",   "hvordan", "hvorfor",
+    "hvornår", "i",     "ikke",     "ingen",   "intet",   "ja",     "jeg",    "jer",     "jeres",
+    "kan",     "kun",   "kunne",    "man",     "med",     "meget",  "mellem", "men",     "mens",
+    "mig",     "min",   "mine",     "mit",     "mod",     "må",     "måtte",  "nej",     "nu",
+    "når",     "og",    "også",     "om",      "os",      "over",   "på",     "sig",     "sin",
+    "sine",    "sit",   "skal",     "skulle",  "som",     "så",     "til",    "uden",    "under",
+    "var",     "ved",   "vi",       "vil",     "ville",   "vor",    "vores",  "være",    "været",
+};
+
+static const char words_no[][WORD_BYTES] = {
+    "allerede", "at",      "av",      "bare",  "ble",   "bli",    "blir",    "blitt",   "da",
+    "de",       "deg",     "dem",     "den",   "denne", "der",    "dere",    "deres",   "det",
+    "dette",    "din",     "dine",    "disse", "ditt",  "du",     "ei",      "eller",   "en",
+    "enn",      "er",      "et",      "etter", "for",   "fordi",  "fra",     "før",     "gjennom",
+    "ha",       "hadde",   "ham",     "han",   "hans",  "har",    "hatt",    "henne",   "hennes",
+    "her",      "hos",     "hun",     "hva",   "hvem",  "hvilke", "hvilken", "hvilket", "hvis",
+    "hvor",     "hvordan", "hvorfor", "i",     "ikke",  "ingen",  "intet",   "ja",      "jeg",
+    "kan",      "kunne",   "man",     "med",   "meg",   "mellom", "men",     "mens",    "min",
+    "mine",     "mitt",    "mot",     "mye",   "må",    "måtte",  "nei",     "nå",      "når",
+    "og",       "også",    "om",      "oss",   "over",  "på",     "seg",     "sin",     "sine",
+    "sitt",     "skal",    "skulle",  "som",   "så",    "til",    "under",   "uten",    "var",
+    "ved",      "vi",      "vil",     "ville", "vår",   "våre",   "vårt",    "være",    "vært",
+    "å",
+};
+
+static const char words_fi[][WORD_BYTES] = {
+    "alle",  "ei",      "eivät",   "emme",    "en",    "ennen",   "et",      "ette",    "että",
+    "he",    "heidän",  "heillä",  "heitä",   "hän",   "hänelle", "hänellä", "hänen",   "hänet",
+    "häntä", "ilman",   "ja",      "jo",      "joka",  "jonka",   "jos",     "jossa",   "jota",
+    "jotka", "jälkeen", "kanssa",  "kenen",   "koska", "kuin",    "kuinka",  "kuka",    "kun",
+    "me",    "meidän",  "meille",  "meillä",  "meitä", "mihin",   "miksi",   "mikä",    "milloin",
+    "minkä", "minua",   "minulla", "minulle", "minun", "minut",   "minä",    "missä",   "mistä",
+    "miten", "mitä",    "mutta",   "myös",    "ne",    "niiden",  "niin",    "niissä",  "niitä",
+    "nuo",   "nyt",     "näiden",  "nämä",    "ole",   "olemme",  "olen",    "olet",    "olette",
+    "oli",   "olin",    "olivat",  "olla",    "ollut", "on",      "ovat",    "se",      "sekä",
+    "sen",   "siellä",  "siihen",  "siinä",   "siitä", "sillä",   "sinua",   "sinulla", "sinulle",
+    "sinun", "sinut",   "sinä",    "sitten",  "sitä",  "tai",     "te",      "teidän",  "teitä",
+    "tuo",   "tuon",    "tuota",   "tämä",    "tämän", "tässä",   "tästä",   "tätä",    "täällä",
+    "vai",   "vaikka",  "vain",    "vielä",   "yli",   "älä",
+};
 
 struct stop_list {
     char code[3];
-    const char *words;
+    const char (*words)[WORD_BYTES];
+    size_t n;
 };
+
+#define LIST(code)                                                                                 \
+    {                                                                                              \
+#code, words_##code, sizeof words_##code / sizeof words_##code[0]                          \
+    }
 
 static const struct stop_list lists[] = {
-    {"en",
-     "a an the "
-     "i me my mine myself we us our ours ourselves you your yours yourself yourselves "
-     "he him his himself she her hers herself it its itself they them their theirs themselves "
-     "this that these those there here "
-     "who whom whose which what when where why how "
-     "am is are was were be been being have has had having do does did doing done "
-     "will would shall should can could might must ought "
-     "and or but nor so yet if then else because as until while though although than "
-     "of at by for with about against between into through during before after above below "
-     "to from up down in out on off over under upon within without onto toward towards via "
-     "again further once only just also too very really quite rather even still ever "
-     "all any both each few more most other others some such own same every either neither "
-     "not no don now already "
-     "im ive youre youve youll theyre theyve theyll weve hes shes thats whats whos wheres "
-     "whens hows lets theres heres itll itd thatll "
-     "dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt wont wouldnt cant cannot "
-     "couldnt shouldnt mustnt mightnt neednt aint gonna wanna gotta"},
-    {"de", "der die das den dem des ein eine einen einem einer eines kein keine keinen keinem "
-           "ich mich mir mein meine meinen meinem meiner du dich dir dein deine deinen deinem "
-           "er ihn ihm sein seine seinen seinem seiner sie ihr ihre ihren ihrem es wir uns unser "
-           "unsere euch euer man sich selbst dies diese dieser dieses diesen diesem jene jener "
-           "wer was wann wo warum wie welche welcher welches wem wen wessen "
-           "bin bist ist sind seid war waren warst wäre gewesen habe hast hat haben hatte "
-           "hatten werde wirst wird werden wurde wurden worden kann können konnte muss müssen soll "
-           "sollte will wollte möchte darf "
-           "und oder aber denn weil dass wenn ob als also doch noch nur schon sehr so zu auch "
-           "an auf aus bei bis durch für gegen hinter in im ins ohne über um unter von vom vor "
-           "mit nach neben seit zum zur zwischen am beim "
-           "nicht nichts hier da dort dann nun jetzt hin her ja nein mal"},
-    {"fr", "le la les l un une des du de d au aux ce cet cette ces "
-           "je j me m moi mon ma mes tu te t toi ton ta tes il elle on se s soi son sa ses nous "
-           "notre nos vous votre vos ils elles eux leur leurs lui y en c ça cela ceci "
-           "qui que qu quoi dont où quand comment pourquoi quel quelle quels quelles "
-           "suis es est sommes êtes sont été être étais était étaient étions sera serait ai as a "
-           "avons avez ont eu avoir avais avait avaient aura aurait fait faire peut "
-           "et ou mais donc or ni car si comme lorsque puisque parce alors "
-           "à dans par pour sur sous avec sans entre vers chez depuis pendant avant après "
-           "ne n pas plus très aussi encore déjà même tout tous toute toutes rien "
-           "jusqu lorsqu puisqu quelqu aujourd oui non"},
-    {"es",
-     "el la los las lo un una unos unas al del "
-     "yo me mi mí mis tú te ti tu tus él ella ello se sí su sus nosotros nosotras nos "
-     "nuestro nuestra nuestros nuestras vosotros os vuestro vuestra ellos ellas les le "
-     "usted ustedes este esta estos estas ese esa esos esas esto eso aquel aquella "
-     "que qué quien quién quienes cual cuál cuando cuándo donde dónde como cómo cuanto cuánto "
-     "soy eres es somos son era eran fue fueron ser sido estoy está estás están estamos "
-     "estaba estar he has ha hemos han había haber hay tengo tiene tienen "
-     "y e o u pero sino si porque pues aunque mientras "
-     "a ante bajo con contra de desde en entre hacia hasta para por según sin sobre tras "
-     "no ni ya muy más menos también tampoco todo toda todos todas otro otra algo nada"},
-    {"it", "il lo la l i gli le un uno una del dello della dei degli delle dell al allo alla ai "
-           "agli alle all dal dallo dalla dai dagli dalle dall nel nello nella nei negli nelle "
-           "nell sul sullo sulla sui sugli sulle sull "
-           "io mi me mio mia miei mie tu ti te tuo tua tuoi tue lui lei sé si suo sua suoi sue noi "
-           "ci nostro nostra nostri voi vi vostro vostra loro li ne questo questa questi queste "
-           "quello quella quelli quelle quest quell "
-           "chi che cosa quando dove come perché quale quali quanto quanta "
-           "sono sei è siamo siete era erano ero stato stata essere ho hai ha abbiamo avete hanno "
-           "aveva avevo avere "
-           "e ed o ma se anche però quindi mentre "
-           "a ad di d da in con su per tra fra senza fino verso "
-           "non più molto già ancora tutto tutti tutta c s po sì no"},
-    {"pt", "o a os as um uma uns umas do da dos das no na nos nas ao à aos às pelo pela pelos "
-           "pelas num numa dum duma "
-           "eu me mim meu minha meus minhas tu te ti teu tua teus tuas ele ela se si seu sua seus "
-           "suas nós nosso nossa nossos vós vos eles elas lhe lhes você vocês "
-           "este esta estes estas esse essa esses essas isto isso aquele aquela aquilo "
-           "que quem qual quais quando onde como porque quanto "
-           "sou és é somos são era eram foi foram ser sido estou está estás estão estamos estava "
-           "estar tenho tem têm tinha ter há havia haver "
-           "e ou mas nem pois embora enquanto "
-           "de em por para com sem sob sobre entre até desde contra "
-           "não já muito mais menos também só tudo todo toda todos todas"},
-    {"nl", "de het een "
-           "ik me mij mijn jij je jou jouw u uw hij hem zijn zij ze haar wij we ons onze jullie "
-           "hun hen zich die dat deze dit "
-           "wie wat wanneer waar waarom hoe welk welke "
-           "ben bent is was waren geweest heb hebt heeft hebben had hadden gehad word wordt "
-           "worden werd werden kan kunnen kon moet moeten zal zullen zou wil "
-           "en of maar want dus omdat als dan toen terwijl hoewel "
-           "aan bij door in met na naar om onder op over te tegen tot tussen uit van voor zonder "
-           "niet geen ook nog al wel er hier daar nu zo zeer alles iets niets ja nee"},
-    {"ru", "и в во не что он на я с со как а то все она так его но да ты к у же вы за бы по "
-           "ее её мне было вот от меня еще ещё нет о об из ему когда даже ну ли если уже или ни "
-           "быть был была были него до вас вам ведь там потом себя ей они тут где есть надо ней "
-           "для мы тебя их чем сам чтоб чтобы без будто будет будем будут буду кто этот этого "
-           "какой какая какие почему потому этом эти эта это этой этим мой моя мои мое моё моей "
-           "твой твоя наш наша наши ваш свой свою своей про под над при через после перед "
-           "между тоже также очень только лишь "
-           "нас нам мной тобой нами вами им ими том тот та те который которая которые которое"},
-    {"sv", "en ett den det de "
-           "jag mig min mitt mina du dig din ditt dina han honom hans hon henne hennes vi oss vår "
-           "vårt våra ni er era dem deras sig sin sitt sina man denna detta dessa "
-           "vem vad när var varför hur vilken vilket vilka som "
-           "är vara varit har hade ha haft blir blev bli kan kunde ska skulle vill måste "
-           "och eller men för att om så då medan eftersom "
-           "av i på till från med utan under över mellan efter före vid hos mot genom "
-           "inte ej ingen inget inga också bara redan än mycket här där nu ja nej"},
-    {"da",
-     "en et den det de "
-     "jeg mig min mit mine du dig din dit dine han ham hans hun hende hendes vi os vor vores "
-     "i jer jeres dem deres sig sin sit sine man denne dette disse "
-     "hvem hvad hvornår hvor hvorfor hvordan hvilken hvilket hvilke som der "
-     "er var være været har havde have haft bliver blev blive kan kunne skal skulle vil ville "
-     "må måtte "
-     "og eller men for at om så da når mens fordi hvis "
-     "af på til fra med uden under over mellem efter før ved hos mod gennem ad "
-     "ikke ingen intet også kun allerede end meget her nu ja nej"},
-    {"no", "en ei et den det de "
-           "jeg meg min mitt mine du deg din ditt dine han ham hans hun henne hennes vi oss vår "
-           "vårt våre dere deres dem seg sin sitt sine man denne dette disse "
-           "hvem hva når hvor hvorfor hvordan hvilken hvilket hvilke som "
-           "er var være vært har hadde ha hatt blir ble bli blitt kan kunne skal skulle vil ville "
-           "må måtte "
-           "og eller men for å at om så da mens fordi hvis "
-           "av i på til fra med uten under over mellom etter før ved hos mot gjennom "
-           "ikke ingen intet også bare allerede enn mye her der nå ja nei"},
-    {"fi",
-     "minä minun minua minut minulla minulle sinä sinun sinua sinut sinulla sinulle hän hänen "
-     "häntä hänet hänellä hänelle me meidän meitä meillä meille te teidän teitä he heidän "
-     "heitä heillä se sen sitä siinä siitä siihen sillä ne niiden niitä niissä "
-     "tämä tämän tätä tässä tästä nämä näiden tuo tuon tuota nuo "
-     "kuka kenen mikä minkä mitä missä mistä mihin milloin miksi miten kuinka joka jonka jota "
-     "jossa jotka "
-     "olen olet on olemme olette ovat oli olin olivat ole olla ollut "
-     "ja tai vai mutta että jos kun koska vaikka sekä kuin niin "
-     "en et ei emme ette eivät älä "
-     "kanssa ilman ennen jälkeen yli alle myös vain jo vielä nyt sitten siellä täällä"},
+    LIST(en), LIST(de), LIST(fr), LIST(es), LIST(it), LIST(pt),
+    LIST(nl), LIST(ru), LIST(sv), LIST(da), LIST(no), LIST(fi),
 };
 
-const char *stopwords_of(const char *code)
+static const struct stop_list *list_of(const char *code)
 {
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        if (strcmp(code, lists[i].code) == 0)
-            return lists[i].words;
+        if (lists[i].code[0] == code[0] && lists[i].code[1] == code[1])
+            return &lists[i];
     return NULL;
+}
+
+bool stopwords_exist(const char *code)
+{
+    return list_of(code) != NULL;
+}
+
+bool stopword_is(const char *code, struct str word)
+{
+    const struct stop_list *list = list_of(code);
+    char padded[WORD_BYTES] = "";
+    if (list == NULL || word.len == 0 || word.len > WORD_BYTES)
+        return false;
+    memcpy(padded, word.at, word.len);
+    uint64_t first = be64_get(padded), rest = be64_get(padded + 8);
+    size_t low = 0, high = list->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        uint64_t at = be64_get(list->words[middle]), behind = be64_get(list->words[middle] + 8);
+        if (at == first && behind == rest)
+            return true;
+        DASSERT(middle == 0 || memcmp(list->words[middle - 1], list->words[middle], WORD_BYTES) < 0);
+        if (at < first || (at == first && behind < rest))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
 }

@@ -46,22 +46,17 @@ enum err_code tokenizer_new(struct str language, struct tokenizer **out, struct 
         return err_set(err, ERR_EXHAUSTED, "no memory for a tokenizer");
     tokenizer->automatic = str_eq(language, STR("auto"));
     tokenizer->language = language_find(tokenizer->automatic ? STR("en") : language);
-    enum err_code code = token__stops_new(tokenizer, err);
-    if (code != ERR_OK)
-        tokenizer_free(tokenizer);
-    else
-        *out = tokenizer;
-    return code;
+    *out = tokenizer;
+    return ERR_OK;
 }
 
 void tokenizer_free(struct tokenizer *tokenizer)
 {
     if (tokenizer == NULL)
         return;
-    for (size_t l = 0; l < LANGUAGE_MAX; l++) {
+    for (size_t l = 0; l < LANGUAGE_MAX; l++)
         sb_stemmer_delete(tokenizer->stemmers[l]);
-        free(tokenizer->stops[l]);
-    }
+    free(tokenizer->stems);
     free(tokenizer);
 }
 
@@ -73,20 +68,19 @@ static bool has_lower(struct str text)
     return false;
 }
 
-static void choose_languages(struct token_run *run)
+int token__language(const struct token_run *run, enum rune_script script)
+{
+    if (run->language == LANGUAGE_NONE || language_writes(run->language, script))
+        return run->language;
+    return language_of_script(script);
+}
+
+static void choose_language(struct token_run *run)
 {
     const struct tokenizer *tokenizer = run->tokenizer;
-    int language = tokenizer->language;
     uint32_t also = 0;
-    if (tokenizer->automatic)
-        language = token__guess(tokenizer, run->text, &also);
+    run->language = tokenizer->automatic ? token__guess(run->text, &also) : tokenizer->language;
     run->also = run->use == TOKEN_QUERY ? also : 0;
-    for (size_t s = 0; s < SCRIPT_COUNT; s++) {
-        enum rune_script script = (enum rune_script)s;
-        run->language_of[s] = language == LANGUAGE_NONE           ? LANGUAGE_NONE
-                              : language_writes(language, script) ? language
-                                                                  : language_of_script(script);
-    }
 }
 
 enum err_code tokenizer_run(struct tokenizer *tokenizer, struct arena *arena, struct str text,
@@ -101,7 +95,7 @@ enum err_code tokenizer_run(struct tokenizer *tokenizer, struct arena *arena, st
                             .use = use,
                             .has_lower = has_lower(text),
                             .sentence_start = true};
-    choose_languages(&run);
+    choose_language(&run);
     token__scan(&run);
     if (run.failed)
         return err_set(err, ERR_EXHAUSTED, "the memory for one text's terms is used up");

@@ -1,6 +1,6 @@
 /* Shared by the files of the tokenizer:
  *   token.c        the tokenizer's life, bags
- *   token_stop.c   the table of stop words, the guess of a text's language
+ *   token_stop.c   the guess of a text's language by its stop words
  *   token_put.c    a folded word becomes tokens: stop word or stems
  *   token_word.c   a word, number or compound is found in the text and handed to token_put.c
  *   token_scan.c   one pass over the text: words, bigram runs, emoji, sentence starts */
@@ -12,21 +12,22 @@
 
 struct sb_stemmer;
 
-/* The stop words of one language: open addressing into its list, by length and place. */
-struct stop_slot {
-    uint16_t at, len; /* len 0: free */
-};
-struct stop_set {
-    const char *list;
-    uint32_t mask; /* slots - 1; the slots are a power of two, and half of them stay free */
-    struct stop_slot slots[];
+/* Stems that were made before, for a tokenizer that runs over many texts: those of a conversation
+ * repeat their words, and a stem costs as much as all else that is done to a word. A slot is the
+ * word's by hash; a later word takes it over. */
+enum { STEM_SLOTS = 256, STEM_BYTES = 15, STEM_MEMORY_AFTER = 64 };
+struct stem_slot {
+    uint8_t language; /* + 1; 0: free */
+    uint8_t len, stem_len;
+    char word[STEM_BYTES], stem[STEM_BYTES];
 };
 
 struct tokenizer {
     int language;                              /* LANGUAGE_NONE: "none" */
     bool automatic;                            /* "auto": `language` is chosen per call */
     struct sb_stemmer *stemmers[LANGUAGE_MAX]; /* made when first needed */
-    struct stop_set *stops[LANGUAGE_MAX];      /* likewise; "auto" has all from the start */
+    struct stem_slot *stems;                   /* STEM_SLOTS; made when it pays */
+    uint32_t stemmed;                          /* words, until then */
 };
 
 /* One call of tokenizer_run. `failed` is sticky, like a buffer's. */
@@ -35,7 +36,7 @@ struct token_run {
     struct arena *arena;
     struct str text;
     enum token_use use;
-    int language_of[SCRIPT_COUNT]; /* what a word of that script is stemmed in */
+    int language;   /* of this text */
     uint32_t also;  /* a query whose language is a tie: the other languages, as bits */
     bool has_lower; /* the text has a small letter: capitals mean something */
 
@@ -58,12 +59,10 @@ struct token_word {
     unsigned flags; /* enum token_flag */
 };
 
-/* The sets that a guess of the language needs. */
-enum err_code token__stops_new(struct tokenizer *tokenizer, struct err *err) MUST_USE;
-/* Whether the folded word is a stop word of the language; run->failed when memory is short. */
-bool token__is_stop(struct token_run *run, int language, struct str word);
 /* The language of the Latin words of a text by its stop words; `*also` gets those that tie. */
-int token__guess(const struct tokenizer *tokenizer, struct str text, uint32_t *also);
+int token__guess(struct str text, uint32_t *also);
+/* What a word of that script is stemmed in. */
+int token__language(const struct token_run *run, enum rune_script script);
 
 /* A term as it is. */
 void token__put(struct token_run *run, struct str term, uint32_t from, uint32_t to, unsigned flags);

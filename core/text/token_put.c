@@ -1,4 +1,5 @@
 #include <libstemmer.h>
+#include <stdlib.h>
 
 #include "core/base/hash.h"
 #include "core/base/limits.h"
@@ -79,12 +80,15 @@ void token__put(struct token_run *run, struct str term, uint32_t from, uint32_t 
                                        .flags = (uint8_t)flags};
 }
 
-/* The stem, valid until the next stem of that language; what is too long to be a word stays. */
-static struct str stem(struct token_run *run, int language, struct str word)
+static bool is_language(int language, const char *code)
 {
-    if (language == LANGUAGE_NONE || word.len > LIMIT_TERM_BYTES || word.len == 0)
-        return word;
-    if (language == language_find(STR("en")))
+    return language != LANGUAGE_NONE && strcmp(language_at((size_t)language)->code, code) == 0;
+}
+
+/* The stem, valid until the next stem of that language. */
+static struct str stem_new(struct token_run *run, int language, struct str word)
+{
+    if (is_language(language, "en"))
         word = irregular_base(word);
     struct sb_stemmer **stemmer = &run->tokenizer->stemmers[language];
     if (*stemmer == NULL)
@@ -98,6 +102,41 @@ static struct str stem(struct token_run *run, int language, struct str word)
     }
     struct str out = {(const char *)at, (size_t)sb_stemmer_length(*stemmer)};
     return out.len == 0 ? word : out;
+}
+
+/* The slot of a word, its own or one to take over; NULL: this word is not kept. */
+static struct stem_slot *stem_slot(struct tokenizer *tokenizer, struct str word)
+{
+    if (word.len > STEM_BYTES)
+        return NULL;
+    if (tokenizer->stems == NULL) {
+        if (++tokenizer->stemmed < STEM_MEMORY_AFTER)
+            return NULL;
+        tokenizer->stems = calloc(STEM_SLOTS, sizeof *tokenizer->stems);
+        if (tokenizer->stems == NULL)
+            return NULL; /* then they are made anew each time */
+    }
+    return &tokenizer->stems[hash64(word) % STEM_SLOTS];
+}
+
+/* The stem, valid until the next one; what is too long to be a word stays. */
+static struct str stem(struct token_run *run, int language, struct str word)
+{
+    if (language == LANGUAGE_NONE || word.len > LIMIT_TERM_BYTES || word.len == 0)
+        return word;
+    struct stem_slot *slot = stem_slot(run->tokenizer, word);
+    if (slot != NULL && slot->language == language + 1 &&
+        str_eq(word, (struct str){slot->word, slot->len}))
+        return (struct str){slot->stem, slot->stem_len};
+    struct str out = stem_new(run, language, word);
+    if (slot == NULL || out.len > STEM_BYTES || run->failed)
+        return out;
+    slot->language = (uint8_t)(language + 1);
+    slot->len = (uint8_t)word.len;
+    slot->stem_len = (uint8_t)out.len;
+    memcpy(slot->word, word.at, word.len);
+    memcpy(slot->stem, out.at, out.len);
+    return out;
 }
 
 static void forms_add(struct forms *forms, struct str form)
@@ -121,7 +160,7 @@ static void add_accented(struct token_run *run, struct forms *forms, struct str 
     forms_add(forms, (struct str){folded, n});
     n = rune_fold(word, RUNE_STRIP, folded, sizeof folded);
     forms_add(forms, stem(run, language, (struct str){folded, n}));
-    if (language == language_find(STR("de"))) {
+    if (is_language(language, "de")) {
         n = rune_fold(word, RUNE_UMLAUT, folded, sizeof folded);
         forms_add(forms, stem(run, language, (struct str){folded, n}));
     }
@@ -145,9 +184,9 @@ static void put_stop_word(struct token_run *run, const struct token_word *word)
 
 void token__put_word(struct token_run *run, const struct token_word *word)
 {
-    int language = run->language_of[word->script];
+    int language = token__language(run, word->script);
     if (language != LANGUAGE_NONE && !is_name_in_capitals(run, word) &&
-        token__is_stop(run, language, word->text)) {
+        stopword_is(language_at((size_t)language)->code, word->text)) {
         put_stop_word(run, word);
         return;
     }

@@ -54,7 +54,7 @@ static bool is_decimal(const struct token_run *run, const struct piece *piece, s
 static bool is_inside_word(const struct token_run *run, const struct piece *piece, size_t i,
                            unsigned len)
 {
-    int language = run->language_of[SCRIPT_LATIN];
+    int language = token__language(run, SCRIPT_LATIN);
     if (!piece->letters || (i > 0 && is_digit(run->text.at[i - 1])) ||
         class_at(run, i + len) != RUNE_LETTER)
         return false;

@@ -88,6 +88,21 @@ START_TEST(folds_end_at_a_character)
 }
 END_TEST
 
+/* ASCII has a way of its own through the fold; beside another letter it goes with that. */
+START_TEST(ascii_folds_alike_on_both_ways)
+{
+    for (int how = 0; how < 3; how++) {
+        for (int c = 0; c < 0x80; c++) {
+            char text[] = {'q', (char)c, 'Z', (char)0xc3, (char)0x9f}; /* ß */
+            char plain[8], mixed[8];
+            size_t n = rune_fold((struct str){text, 3}, (enum rune_fold)how, plain, sizeof plain);
+            size_t m = rune_fold((struct str){text, 5}, (enum rune_fold)how, mixed, sizeof mixed);
+            ck_assert_msg(n == 3 && m == 5 && memcmp(plain, mixed, 3) == 0, "%#x by %d", c, how);
+        }
+    }
+}
+END_TEST
+
 Suite *suite_rune(void)
 {
     Suite *suite = suite_create("rune");
@@ -96,6 +111,7 @@ Suite *suite_rune(void)
     tcase_add_test(tc, scripts);
     tcase_add_test(tc, folds);
     tcase_add_test(tc, folds_end_at_a_character);
+    tcase_add_test(tc, ascii_folds_alike_on_both_ways);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -6,6 +6,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/limits.h"
+#include "core/text/language.h"
 #include "tests/unit/text/terms.h"
 
 struct shown {
@@ -426,6 +427,55 @@ START_TEST(every_language_has_its_stemmer)
 }
 END_TEST
 
+START_TEST(stop_words_are_found)
+{
+    static const char *const stops[][2] = {
+        {"en", "a"},     {"en", "yourselves"}, {"en", "youve"}, {"en", "the"},  {"de", "aber"},
+        {"de", "über"},  {"de", "zwischen"},   {"fr", "à"},     {"fr", "êtes"}, {"es", "él"},
+        {"it", "verso"}, {"pt", "às"},         {"nl", "zou"},   {"ru", "я"},    {"ru", "которые"},
+        {"sv", "över"},  {"da", "være"},       {"no", "å"},     {"fi", "älä"},
+    };
+    static const char *const others[][2] = {
+        {"en", "may"},   {"en", "th"}, {"en", "thee"},
+        {"en", "zebra"}, {"en", ""},   {"en", "und"},
+        {"de", "the"},   {"hu", "a"},  {"en", "yourselvesyourselves"},
+    };
+    for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++)
+        ck_assert_msg(stopword_is(stops[i][0], str_of(stops[i][1])), "%s", stops[i][1]);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        ck_assert_msg(!stopword_is(others[i][0], str_of(others[i][1])), "%s", others[i][1]);
+    ck_assert(stopwords_exist("fi") && !stopwords_exist("hu"));
+}
+END_TEST
+
+/* A tokenizer that has run over much text remembers stems; they are those of a new one. */
+START_TEST(remembered_stems_are_the_same)
+{
+    enum { ROUNDS = 40 };
+    static const char text[] = "Running runners went jumping geese hopelessly nationalization of "
+                               "the mangée Running бежали geese photographs hopefulness tokens";
+    struct err err;
+    struct tokenizer *old = NULL, *fresh = NULL;
+    struct arena *arena = arena_new(1 << 20);
+    ck_assert_int_eq(tokenizer_new(STR("en"), &old, &err), ERR_OK);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct token_list a, b;
+        ck_assert_int_eq(tokenizer_new(STR("en"), &fresh, &err), ERR_OK);
+        ck_assert_int_eq(tokenizer_run(old, arena, str_of(text), TOKEN_INDEX, &a, &err), ERR_OK);
+        ck_assert_int_eq(tokenizer_run(fresh, arena, str_of(text), TOKEN_INDEX, &b, &err), ERR_OK);
+        ck_assert_uint_eq(a.n, b.n);
+        for (size_t i = 0; i < a.n; i++) {
+            ck_assert_uint_eq(a.at[i].term, b.at[i].term);
+            ck_assert(str_eq(a.at[i].text, b.at[i].text));
+        }
+        tokenizer_free(fresh);
+        arena_reset(arena);
+    }
+    tokenizer_free(old);
+    arena_free(arena);
+}
+END_TEST
+
 START_TEST(every_allocation_may_fail)
 {
     static const char text[] =
@@ -488,6 +538,8 @@ Suite *suite_token(void)
     tcase_add_test(tc, bad_bytes_are_skipped);
     tcase_add_test(tc, languages_are_known);
     tcase_add_test(tc, every_language_has_its_stemmer);
+    tcase_add_test(tc, stop_words_are_found);
+    tcase_add_test(tc, remembered_stems_are_the_same);
     tcase_add_test(tc, every_allocation_may_fail);
     tcase_add_test(tc, a_small_cap_is_reported);
     suite_add_tcase(suite, tc);
