@@ -113,12 +113,26 @@ def overlap(left, right):
     return len(left & right) / min(len(left), len(right))
 
 
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+CALENDAR = frozenset("""monday tuesday wednesday thursday friday saturday sunday january february
+march april june july august september october november december""".split())
+
+
+def names_in(text, without=()):
+    """Words with a capital inside a sentence, but for days, months and the given ones."""
+    found = re.findall(r"(?<=[\w,;] )[^\W\d_a-z]\w+", text)
+    return {word for word in found if word.casefold() not in CALENDAR
+            and word.casefold() not in STOP_WORDS and word.casefold() not in without}
+
+
 def best_keywords(text, without, n):
-    """The most frequent content words; of two alike a name or number, then the earlier."""
-    found = content_words(text, without)
+    """The most frequent content words; of two alike a name, then the earlier."""
+    text = ISO_DATE.sub(" ", text)
+    found = [word for word in content_words(text, without) if not word.isdigit()]
     count = collections.Counter(stem(word) for word in words(text))
+    names = names_in(text)
     order = sorted(range(len(found)), key=lambda i: (
-        -count[stem(found[i])], not (found[i][0].isupper() or found[i].isdigit()), i))
+        -count[stem(found[i])], found[i] not in names, i))
     return [found[i] for i in order[:n]]
 
 
@@ -428,11 +442,10 @@ class Mind:
         said = shown.episode.split(":", 1)[-1].strip()
         title = clip(said.split("\n")[0].strip() or "A new story", 80)
         keywords = best_keywords(said, self.names, 8) or [title]
-        mine = stems(said, self.names)
         joined = []
         for topic in shown.topics:
-            theirs = stems(" ".join([topic.title, topic.summary] + topic.keywords), self.names)
-            common = overlap(mine, theirs)
+            text = "\n".join([topic.title, topic.summary, "Keywords: " + ", ".join(topic.keywords)])
+            common = self.likeness(said, text)
             if common >= self.settings["join_overlap"]:
                 joined.append((-common, topic))
         joined.sort(key=lambda pair: (pair[0], pair[1].number))
@@ -445,6 +458,14 @@ class Mind:
         if not join:
             fresh = self.topic_item(0, title, said.replace("\n", " "), keywords, 0.8, "initiating")
         return {"join": join, "new": fresh, "topics": join or [fresh]}
+
+    def likeness(self, left, right):
+        """0..1: common words, or common names; two of them are half."""
+        left, right = ISO_DATE.sub(" ", left), ISO_DATE.sub(" ", right)
+        named = {stem(word) for word in names_in(left, self.names)} & {
+            stem(word) for word in names_in(right, self.names)}
+        return min(1.0, max(overlap(stems(left, self.names), stems(right, self.names)),
+                            len(named) / 4))
 
     @staticmethod
     def topic_item(number, title, summary, keywords, weight, role):

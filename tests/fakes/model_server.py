@@ -384,7 +384,7 @@ class ModelProcess:
 
 
 DEMO = {"delay_s": 0.15, "delays_s": {"embed": 0.02, "rerank": 0.05}, "token_s": 0.002,
-        "event_s": 0.03, "answer": "best", "log": True}
+        "event_s": 0.03, "answer": "best", "cut_every": 10, "join_overlap": 0.25, "log": True}
 
 
 def parse():
