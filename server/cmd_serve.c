@@ -1,6 +1,7 @@
 /* serve: the daemon. Here, in one place, stands in which order its parts start and stop.
  *
- *   log, faults, signals -> store (lock, map, writer) -> loop -> runner -> lanes -> api -> http
+ *   log, faults, signals -> store (lock, map, writer) -> loop -> models, transport -> runner
+ *   -> lanes, works -> api -> http
  *
  * and the stop in reverse, after the loop has answered or ended every request (server/loop.h):
  * drain the writer, then MHD, pools, environment. */
@@ -8,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -17,13 +19,16 @@
 #include "core/ingest/work.h"
 #include "server/cmd.h"
 #include "server/loop.h"
+#include "server/model_options.h"
+#include "server/transport.h"
 #include "server/version.h"
 #include "storage/storage.h"
 
 enum {
     LEAST_CONNECTIONS = 4,
     STAGES_QUEUE_MAX = 4096,
-    SETTLE_MS = 2000, /* for what the drained writer has answered */
+    MODEL_PATIENCE_MS = 10 * 60 * 1000, /* DESIGN 3, Order */
+    SETTLE_MS = 2000,                   /* for what the drained writer has answered */
     TAIL_MS = 500,
     KEEP_BYTES = 8 << 20, /* freed memory that a thread keeps for its next step */
     MAP_BYTES = 1 << 20,  /* larger blocks go back to the system at once */
@@ -37,6 +42,8 @@ struct daemon {
     struct store *store;
     struct services services;
     struct loop *loop;
+    struct models *models;   /* NULL: all is built in */
+    struct carrier *carrier; /* of their calls */
     struct runner *runner;
     struct lanes *lanes;
     struct works *works;
@@ -116,6 +123,37 @@ static enum err_code open_store(struct daemon *d, struct err *err)
     return storage_open(&options, &d->log, &d->clock, &d->store, err);
 }
 
+static enum err_code start_transport(struct daemon *d, struct err *err)
+{
+    uint32_t slots[MODEL_PURPOSES];
+    struct transport_options options = {.slots = slots,
+                                        .n_endpoints = models_endpoints(d->models),
+                                        .clock = &d->clock,
+                                        .log = &d->log};
+    for (uint32_t i = 0; i < options.n_endpoints; i++)
+        slots[i] = models_endpoint_slots(d->models, i);
+    return transport_new(loop_uv(d->loop), &options, &d->carrier, err);
+}
+
+/* Only where a provider is configured; without one nothing is made that could talk to a network. */
+static enum err_code start_models(struct daemon *d, struct err *err)
+{
+    struct models_options options;
+    bool any = false;
+    model_options_fill(d->config, &options);
+    options.clock = &d->clock;
+    options.log = &d->log;
+    options.metrics = d->metrics;
+    if (getrandom(&options.seed, sizeof options.seed, 0) != sizeof options.seed)
+        return err_set(err, ERR_UNAVAILABLE, "the system gives no random numbers");
+    for (unsigned i = 0; i < MODEL_PURPOSES; i++)
+        any |= options.address[i].base_url.len != 0;
+    if (!any)
+        return ERR_OK;
+    enum err_code code = models_new(&options, &d->models, err);
+    return code == ERR_OK ? start_transport(d, err) : code;
+}
+
 static enum err_code start_runner(struct daemon *d, struct err *err)
 {
     const struct config_server *server = &d->config->server;
@@ -139,9 +177,12 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
         .store = d->store,
         .lanes = d->lanes,
         .works = d->works,
+        .models = d->models,
+        .transport = d->carrier != NULL ? transport_port(d->carrier) : NULL,
         .clock = &d->clock,
         .log = &d->log,
         .metrics = d->metrics,
+        .model_patience_ms = MODEL_PATIENCE_MS,
         .idle_close_ms = (int64_t)d->config->memory.idle_close_s * 1000,
         .stage_pace_ms = (int64_t)d->config->memory.stage_pace_ms,
     };
@@ -205,6 +246,8 @@ static enum err_code start(struct daemon *d, struct err *err)
     if (code == ERR_OK)
         code = loop_new(&d->loop, err);
     if (code == ERR_OK)
+        code = start_models(d, err);
+    if (code == ERR_OK)
         code = start_runner(d, err);
     if (code == ERR_OK)
         code = start_api(d, err);
@@ -257,7 +300,11 @@ static void take_apart(struct daemon *d)
     works_free(d->works);
     lanes_free(d->lanes);
     api_free(d->api);
+    if (d->carrier != NULL)
+        transport_close(d->carrier);
     loop_free(d->loop);
+    transport_free(d->carrier);
+    models_free(d->models);
     http_free(d->http);
     storage_close(d->store);
     free(d->metrics);
@@ -270,7 +317,8 @@ static enum err_code run(struct daemon *d, struct err *err)
         .http = d->http,
         .lanes = d->lanes,
         .works = d->works,
-        .models = d->services.models,
+        .models = d->models,
+        .carrier = d->carrier,
         .api = d->api,
         .store = d->store,
         .clock = &d->clock,

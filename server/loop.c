@@ -80,7 +80,8 @@ static void on_housekeep(uv_timer_t *timer)
 
 static bool is_idle(const struct loop_parts *parts)
 {
-    return lanes_busy(parts->lanes) == 0 && works_busy(parts->works) == 0;
+    return lanes_busy(parts->lanes) == 0 && works_busy(parts->works) == 0 &&
+           (parts->carrier == NULL || transport_idle(parts->carrier));
 }
 
 static void look_whether_stopped(uv_timer_t *timer)
@@ -118,6 +119,8 @@ static void begin_stop(struct loop *loop, int signal_number)
     works_stop(parts->works);
     if (parts->models != NULL)
         models_stop(parts->models);
+    if (parts->carrier != NULL)
+        transport_stop(parts->carrier);
     runner_end_waits(parts->runner);
     (void)uv_timer_start(&loop->stop_look, look_whether_stopped, 0, STOP_LOOK_MS);
 }

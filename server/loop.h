@@ -18,6 +18,7 @@
 
 #include "server/http.h"
 #include "server/runner.h"
+#include "server/transport.h"
 
 struct loop;
 
@@ -27,7 +28,8 @@ struct loop_parts {
     struct http *http;
     struct lanes *lanes;
     struct works *works;
-    struct models *models; /* NULL: none */
+    struct models *models;   /* NULL: none */
+    struct carrier *carrier; /* of their calls; NULL without models */
     struct api *api;
     struct store *store;
     const struct clock *clock;
