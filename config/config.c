@@ -296,6 +296,19 @@ static enum err_code read_environment(struct config *config, char **env, struct 
     return code;
 }
 
+static enum err_code read_openai(struct config *config, char **env, struct err *err)
+{
+    struct str url = env_find(env, "OPENAI_BASE_URL");
+    struct str key = env_find(env, "OPENAI_API_KEY");
+    if (url.at == NULL)
+        url = env_find(env, "OPENAI_API_BASE");
+    config->openai.base_url = str_copy(config->arena, url.at != NULL ? url : STR(""));
+    config->openai.api_key = str_copy(config->arena, key.at != NULL ? key : STR(""));
+    if (config->openai.base_url.at == NULL || config->openai.api_key.at == NULL)
+        return err_set(err, ERR_EXHAUSTED, "out of memory");
+    return ERR_OK;
+}
+
 static enum err_code read_sources(struct config_input *in, struct config *config, struct err *err)
 {
     static const struct config_given never = {
@@ -304,6 +317,8 @@ static enum err_code read_sources(struct config_input *in, struct config *config
     enum err_code code = set_defaults(config, err);
     if (code == ERR_OK && env_find(in->env, "NO_COLOR").at != NULL)
         code = config__set(config, &never, err);
+    if (code == ERR_OK)
+        code = read_openai(config, in->env, err);
     if (code == ERR_OK)
         code = walk(in, config, PASS_CONFIG, &ini, err);
     if (code != ERR_OK || in->help)

@@ -6,7 +6,8 @@
  * the groups of the table; a key may also stand before the first section. An empty variable counts
  * as not set. A secret KEY may be given as KEY_file (--api-key-file, HYPERMEM_API_KEY_FILE,
  * api_key_file): the value is the file's content without the line end. NO_COLOR, not empty, is read
- * as color=never below every other source.
+ * as color=never below every other source. OPENAI_BASE_URL and OPENAI_API_KEY are read beside the
+ * table: they turn nothing on by themselves.
  *
  * I1  Nothing is ignored: an unknown flag, key, section or HYPERMEM_* variable, a key given twice
  *     in a file, a value out of its range each refuse to start; the nearest known name is told.
@@ -59,6 +60,48 @@ struct config_memory {
     uint64_t idle_close_s;
     uint64_t stage_pace_ms;
 };
+/* Where a provider of models is. Empty: not given; server/model_options.h decides what stands for
+ * it. */
+struct config_provider {
+    struct str base_url, api_key, model;
+    struct str extra_headers; /* "Name: value" lines joined by line feeds */
+    struct str extra_body;
+    uint64_t timeout_ms, concurrency, attempts; /* rerank has only concurrency */
+};
+struct config_purpose {
+    struct str base_url, api_key, model, extra_body;
+};
+struct config_llm {
+    struct config_provider provider;
+    uint64_t idle_timeout_ms, max_tokens;
+    double temperature; /* -1: not sent */
+    struct str reasoning_effort;
+    struct config_purpose boundary, describe, topic, facts, answer;
+};
+struct config_embed {
+    struct config_provider provider;
+    uint64_t batch, batch_tokens, text_tokens, dimensions;
+    bool send_dimensions;
+    struct str query_prefix, document_prefix;
+};
+enum config_rerank_format {
+    CONFIG_RERANK_PROBE,
+    CONFIG_RERANK_COHERE,
+    CONFIG_RERANK_TEI,
+    CONFIG_RERANK_VOYAGE,
+    CONFIG_RERANK_DASHSCOPE,
+    CONFIG_RERANK_DEEPINFRA
+};
+struct config_rerank {
+    struct config_provider provider;
+    enum config_rerank_format format;
+    uint64_t candidates, chars, deadline_ms;
+};
+/* What other programs call their model provider: used only where a model is named. */
+struct config_openai {
+    struct str base_url; /* OPENAI_BASE_URL, or OPENAI_API_BASE; empty: neither is set */
+    struct str api_key;  /* OPENAI_API_KEY */
+};
 struct config_log {
     enum log_level level;
     bool json;
@@ -85,6 +128,10 @@ struct config {
     struct config_access access;
     struct config_storage storage;
     struct config_memory memory;
+    struct config_llm llm;
+    struct config_embed embed;
+    struct config_rerank rerank;
+    struct config_openai openai;
     struct config_log log;
     struct config_health health;
     struct config_terminal terminal;

@@ -14,6 +14,10 @@ enum config_type {
     TYPE_LEVEL,
     TYPE_FORMAT,
     TYPE_COLOR,
+    TYPE_REAL,
+    TYPE_URL,
+    TYPE_HEADERS,
+    TYPE_RERANK,
     TYPE_COUNT
 };
 

@@ -44,6 +44,15 @@ static void put_section(struct buf *out, unsigned i)
         buf_printf(out, "%s[%s]\n", i == 0 ? "" : "\n", row->group);
 }
 
+static void put_openai(const struct config_openai *openai, struct buf *out)
+{
+    if (openai->base_url.len != 0)
+        buf_printf(out, "\n; OPENAI_BASE_URL = %.*s, where a model is named without a base_url\n",
+                   STR_FMT(openai->base_url));
+    if (openai->api_key.len != 0)
+        buf_printf(out, "; OPENAI_API_KEY = ********, for that host alone\n");
+}
+
 void config_print(const struct config *config, struct buf *out)
 {
     for (unsigned i = 0; i < CONFIG_COUNT; i++) {
@@ -62,6 +71,7 @@ void config_print(const struct config *config, struct buf *out)
         put_origin(origin, out);
         buf_char(out, '\n');
     }
+    put_openai(&config->openai, out);
 }
 
 static void put_facts(struct buf *out, const struct config_row *row)
@@ -69,7 +79,7 @@ static void put_facts(struct buf *out, const struct config_row *row)
     buf_printf(out, "default %s", row->fallback[0] != '\0' ? row->fallback : "none");
     if (row->unit[0] != '\0' && strcmp(row->unit, "address") != 0)
         buf_printf(out, " %s", row->unit);
-    if (row->type == TYPE_UINT)
+    if (row->type == TYPE_UINT || row->type == TYPE_REAL)
         buf_printf(out, ", %llu to %llu", (unsigned long long)row->min,
                    (unsigned long long)row->max);
 }
@@ -101,7 +111,7 @@ void config_print_example(struct buf *out)
         const struct config_row *row = &config__rows[i];
         put_section(out, i);
         put_wrapped(out, "; ", row->prose);
-        if (row->type == TYPE_UINT)
+        if (row->type == TYPE_UINT || row->type == TYPE_REAL)
             buf_printf(out, "; %llu to %llu%s%s\n", (unsigned long long)row->min,
                        (unsigned long long)row->max, row->unit[0] != '\0' ? " " : "", row->unit);
         buf_printf(out, ";%s = %s\n", row->key, row->fallback);

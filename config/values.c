@@ -206,6 +206,68 @@ static bool parse_color(struct config *config, const struct config_row *row, str
     return false;
 }
 
+static bool parse_real(struct config *config, const struct config_row *row, struct str text,
+                       void *member)
+{
+    (void)config;
+    double value = -1;
+    if (text.len != 0 &&
+        (!str_double(text, &value) || value < (double)row->min || value > (double)row->max))
+        return false;
+    *(double *)member = value;
+    return true;
+}
+
+/* What else a URL must be is told by whoever uses it. */
+static bool parse_url(struct config *config, const struct config_row *row, struct str text,
+                      void *member)
+{
+    bool fits =
+        text.len == 0 || str_starts(text, STR("http://")) || str_starts(text, STR("https://"));
+    return fits && parse_text(config, row, text, member);
+}
+
+static bool parse_headers(struct config *config, const struct config_row *row, struct str text,
+                          void *member)
+{
+    char *at = arena_alloc(config->arena, text.len + 1);
+    if (at == NULL || text.len > row->max)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        if ((c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f)
+            return false;
+        at[i] = (char)c;
+        if (c == '|' || c == '\r')
+            at[i] = '\n';
+    }
+    at[text.len] = '\0';
+    *(struct str *)member = (struct str){at, text.len};
+    return true;
+}
+
+static bool parse_rerank(struct config *config, const struct config_row *row, struct str text,
+                         void *member)
+{
+    static const char *const names[] = {
+        [CONFIG_RERANK_PROBE] = "probe",
+        [CONFIG_RERANK_COHERE] = "cohere",
+        [CONFIG_RERANK_TEI] = "tei",
+        [CONFIG_RERANK_VOYAGE] = "voyage",
+        [CONFIG_RERANK_DASHSCOPE] = "dashscope",
+        [CONFIG_RERANK_DEEPINFRA] = "deepinfra",
+    };
+    (void)config;
+    (void)row;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (str_eq(text, str_of(names[i]))) {
+            *(enum config_rerank_format *)member = (enum config_rerank_format)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static const struct {
     parse_fn *parse;
     const char *want;
@@ -219,6 +281,10 @@ static const struct {
     [TYPE_LEVEL] = {parse_level, "error, warn, info or debug"},
     [TYPE_FORMAT] = {parse_format, "text or json"},
     [TYPE_COLOR] = {parse_color, "auto, always or never"},
+    [TYPE_REAL] = {parse_real, "a decimal number in its range, or nothing"},
+    [TYPE_URL] = {parse_url, "http:// or https://, without control characters"},
+    [TYPE_HEADERS] = {parse_headers, "Name: value, several separated by |"},
+    [TYPE_RERANK] = {parse_rerank, "probe, cohere, tei, voyage, dashscope or deepinfra"},
 };
 
 enum err_code config__parse(struct config *config, const struct config_row *row, struct str text,

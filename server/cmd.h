@@ -31,6 +31,7 @@ int cmd_print(struct buf *out);
 /* "hypermemd NAME: message" on standard error; EXIT_FAILED. */
 int cmd_fail(const char *name, const struct err *err);
 
-cmd_fn cmd_serve, cmd_fsck, cmd_backup, cmd_restore, cmd_health, cmd_version, cmd_config, cmd_demo;
+cmd_fn cmd_serve, cmd_fsck, cmd_backup, cmd_restore, cmd_health, cmd_version, cmd_config, cmd_demo,
+    cmd_doctor;
 
 #endif

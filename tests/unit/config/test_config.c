@@ -226,6 +226,13 @@ START_TEST(values_out_of_range)
     must_fail("--allowed-hosts=a/b", "", "host names");
     must_fail("--allowed-hosts=a:80", "", "without ports");
     must_fail("", "HYPERMEM_READERS=many", "whole number");
+    must_fail("--llm-base-url=host/v1", "", "http:// or https://");
+    must_fail("--llm-temperature=2.1", "", "decimal number");
+    must_fail("--llm-temperature=-1", "", "decimal number");
+    must_fail("--llm-temperature=warm", "", "decimal number");
+    must_fail("--embed-extra-headers=a\x01", "", "Name: value");
+    must_fail("--rerank-format=best", "", "dashscope");
+    must_fail("--llm-boundry-model=x", "", "--llm-boundary-model");
 }
 END_TEST
 
@@ -318,6 +325,28 @@ START_TEST(secrets_by_file)
     must_fail("--api-key-file=/dev/null", "", "is empty");
     must_fail("--api-key-file=/dev/zero", "", "over");
     ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
+START_TEST(values_of_models)
+{
+    struct load load;
+    const struct config *config =
+        must_load(&load, "--llm-base-url|https://h/v1|--llm-temperature=0.25|--rerank-format=tei",
+                  "HYPERMEM_LLM_EXTRA_HEADERS=A: 1\nB: 2|HYPERMEM_LLM_FACTS_MODEL=large|"
+                  "OPENAI_BASE_URL=|OPENAI_API_BASE=http://old|OPENAI_API_KEY=sk");
+    ck_assert(str_eq(config->llm.provider.base_url, STR("https://h/v1")));
+    ck_assert(config->llm.temperature == 0.25);
+    ck_assert_int_eq(config->rerank.format, CONFIG_RERANK_TEI);
+    ck_assert(str_eq(config->llm.provider.extra_headers, STR("A: 1\nB: 2")));
+    ck_assert(str_eq(config->llm.facts.model, STR("large")));
+    ck_assert(str_eq(config->openai.base_url, STR("http://old")));
+    ck_assert(str_eq(config->openai.api_key, STR("sk")));
+    config_free(load.config);
+    config = must_load(&load, "--llm-temperature=", "");
+    ck_assert(config->llm.temperature == -1);
+    ck_assert_uint_eq(config->openai.base_url.len, 0);
+    config_free(load.config);
 }
 END_TEST
 
@@ -486,6 +515,7 @@ Suite *suite_config(void)
     tcase_add_test(tcase, addresses);
     tcase_add_test(tcase, open_address_wants_a_key);
     tcase_add_test(tcase, secrets_by_file);
+    tcase_add_test(tcase, values_of_models);
     tcase_add_test(tcase, secrets_are_masked);
     tcase_add_test(tcase, ini_that_is_refused);
     tcase_add_test(tcase, ini_with_a_nul);
