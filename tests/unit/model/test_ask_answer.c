@@ -81,8 +81,8 @@ struct cite_row {
 
 START_TEST(citations)
 {
-    const struct str ids[] = {STR("fact_1"), STR("fact_12"), STR("turn_3"),   STR("a, b"),
-                              STR("a"),      STR("x]y"),     STR("日本 [1]"), STR("")};
+    const struct str ids[] = {STR("fact_1"), STR("fact_12"), STR("turn_3"),   STR("a"),
+                              STR("a, b"),   STR("x]y"),     STR("日本 [1]"), STR("")};
     static const struct cite_row rows[] = {
         {"", ""},
         {"No marks, fact_1.", ""},
@@ -96,8 +96,8 @@ START_TEST(citations)
         {"[ fact_1 ]", "0"},
         {"[see fact_1]", ""},
         {"[see, fact_1]", "0"},
-        {"[a, b] [a]", "3 4"},
-        {"[a, turn_3]", "4 2"},
+        {"[a, b] [a]", "4 3"},
+        {"[a, turn_3]", "3 2"},
         {"[x]y]", "5"},
         {"[[fact_1]]", "0"},
         {"[日本 [1]]", "6"},

@@ -105,6 +105,23 @@ START_TEST(long_texts_are_clipped)
 }
 END_TEST
 
+START_TEST(an_early_sentence_is_not_all)
+{
+    struct scene s;
+    open_english(&s);
+    struct buf json;
+    buf_init(&json, s.asked.call.arena, 1 << 12);
+    buf_str_put(&json, STR("{'title':'Stop! "));
+    for (int i = 0; i < 40; i++)
+        buf_str_put(&json, STR("and go on "));
+    buf_put(&json, "','summary':'S.'}", 17);
+    ck_assert_int_eq(asked_read(&s.asked, json.at), ERR_OK);
+    ck_assert(s.ask.title.len > ASK_TITLE_BYTES - 10 && s.ask.title.len <= ASK_TITLE_BYTES);
+    ck_assert(str_starts(s.ask.title, STR("Stop! and go on and")));
+    asked_fini(&s.asked);
+}
+END_TEST
+
 START_TEST(without_blanks_a_character_is_kept_whole)
 {
     struct scene s;
@@ -183,6 +200,7 @@ Suite *suite_ask_describe(void)
     tcase_add_test(tc, title_and_summary);
     tcase_add_test(tc, texts_are_one_clean_line);
     tcase_add_test(tc, long_texts_are_clipped);
+    tcase_add_test(tc, an_early_sentence_is_not_all);
     tcase_add_test(tc, without_blanks_a_character_is_kept_whole);
     tcase_add_test(tc, wrong_replies_are_told);
     tcase_add_test(tc, another_script_is_told);
