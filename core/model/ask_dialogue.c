@@ -91,7 +91,7 @@ static void put_gap(struct buf *out, enum piece gap, enum ask_shape shape)
 
 void ask__put(struct buf *out, struct str text, const struct ask_key *key, enum ask_shape shape)
 {
-    struct str word = str_of(key->at);
+    struct str word = {key->at, strlen(key->at)};
     enum piece gap = PIECE_PLAIN;
     size_t from = 0;
     bool some = false;
