@@ -114,11 +114,7 @@ START_TEST(an_early_sentence_is_not_all)
     buf_str_put(&json, STR("{'title':'Stop! "));
     for (int i = 0; i < 40; i++)
         buf_str_put(&json, STR("and go on "));
-<<<<<<< HEAD
-    buf_put(&json, "','summary':'S.'}", 17);
-=======
     buf_put(&json, "','summary':'S.'}", 18);
->>>>>>> m3/main
     ck_assert_int_eq(asked_read(&s.asked, json.at), ERR_OK);
     ck_assert(s.ask.title.len > ASK_TITLE_BYTES - 10 && s.ask.title.len <= ASK_TITLE_BYTES);
     ck_assert(str_starts(s.ask.title, STR("Stop! and go on and")));

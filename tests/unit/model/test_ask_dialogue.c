@@ -144,25 +144,16 @@ START_TEST(recalled_text_is_left_out)
 }
 END_TEST
 
-<<<<<<< HEAD
-/* `n` sentences of 10 bytes. */
-=======
 /* `n` sentences of 10 bytes, and a NUL behind them. */
->>>>>>> m3/main
 static struct str sentences(struct arena *arena, unsigned n)
 {
     struct buf out;
     buf_init(&out, arena, 1 << 21);
     for (unsigned i = 0; i < n; i++)
         buf_printf(&out, "So %04u.  ", i % 10000);
-<<<<<<< HEAD
-    ck_assert(buf_ok(&out));
-    return buf_str(&out);
-=======
     buf_char(&out, '\0');
     ck_assert(buf_ok(&out));
     return str_part(buf_str(&out), 0, out.len - 1);
->>>>>>> m3/main
 }
 
 START_TEST(long_texts_are_cut_at_a_sentence)
@@ -181,15 +172,12 @@ START_TEST(long_texts_are_cut_at_a_sentence)
     ck_assert_uint_eq(count_of(got, "So 0407. So 0408. […]\n  tail\n2 B: [recalled memory] ok\n"),
                       1);
     ck_assert_uint_lt(got.len, LIMIT_DOC_BYTES + 200);
-<<<<<<< HEAD
-=======
     /* What stands before and behind a block counts together. */
     turns[0].text =
         str_printf(asked.call.arena, "%.3000s<<<hypermem:memory x hypermem:memory>>>%s",
                    sentences(asked.call.arena, 400).at, sentences(asked.call.arena, 400).at);
     got = describe(&asked, &ask, turns, 1, 0);
     ck_assert_uint_eq(count_of(got, "So "), 300 + 109);
->>>>>>> m3/main
     asked_fini(&asked);
 }
 END_TEST
