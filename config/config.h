@@ -74,6 +74,7 @@ struct config_purpose {
 struct config_llm {
     struct config_provider provider;
     uint64_t idle_timeout_ms, max_tokens;
+    uint64_t patience_s;
     double temperature; /* -1: not sent */
     struct str reasoning_effort;
     struct config_purpose boundary, describe, topic, facts, answer;

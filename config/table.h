@@ -51,6 +51,9 @@ enum config_flag {
       0, "Requests to one endpoint at once")                                                       \
     X(LLM_ATTEMPTS, llm_attempts, UINT, llm.provider.attempts, "4", 1, 20, "", "llm", 0,           \
       "Failures (429, 5xx, no connection) of a call until it is given up")                         \
+    X(LLM_PATIENCE, llm_patience_s, UINT, llm.patience_s, "600", 0, 604800, "s", "llm", 0,         \
+      "A stage of an episode whose calls fail is tried again for so long, 6 times at most; then "  \
+      "it is made built in, marked degraded, and its job kept as a dead letter")                   \
     X(LLM_EXTRA_HEADERS, llm_extra_headers, HEADERS, llm.provider.extra_headers, "", 0, 4096, "",  \
       "llm", CONFIG_SECRET,                                                                        \
       "Further headers of each request: Name: value, separated by vertical bars")                  \

@@ -27,7 +27,6 @@
 enum {
     LEAST_CONNECTIONS = 4,
     STAGES_QUEUE_MAX = 4096,
-    MODEL_PATIENCE_MS = 10 * 60 * 1000, /* DESIGN 3, Order */
     SETTLE_MS = 2000,                   /* for what the drained writer has answered */
     TAIL_MS = 500,
     KEEP_BYTES = 8 << 20, /* freed memory that a thread keeps for its next step */
@@ -182,7 +181,7 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
         .clock = &d->clock,
         .log = &d->log,
         .metrics = d->metrics,
-        .model_patience_ms = MODEL_PATIENCE_MS,
+        .model_patience_ms = (int64_t)d->config->llm.patience_s * 1000,
         .idle_close_ms = (int64_t)d->config->memory.idle_close_s * 1000,
         .stage_pace_ms = (int64_t)d->config->memory.stage_pace_ms,
     };

@@ -229,9 +229,17 @@ void works_cancel(struct works *works, uint64_t space, uint64_t seq)
 {
     lock(works);
     struct work *work = find(works, space, WORK_EPISODE, seq);
-    if (work != NULL)
+    struct exchange *exchange = NULL;
+    if (work != NULL) {
         atomic_store_explicit(&work->cancelled, true, memory_order_relaxed);
+        exchange = &work->call.exchange;
+    }
     unlock(works);
+    /* Compared only: whatever it is by now, another exchange is not at that place of the same step
+     * before a call is made for it. */
+    struct transport *transport = works->services->transport;
+    if (exchange != NULL && transport != NULL)
+        transport->cancel(transport, exchange);
 }
 
 void works_stop(struct works *works)
