@@ -59,7 +59,7 @@ enum err_code check__work(struct check *c, struct err *err)
     if (code == ERR_OK && c->n_drafts != 0)
         qsort(c->drafts, c->n_drafts, sizeof *c->drafts, by_number);
     if (code == ERR_OK)
-        code = work_outlook(c->txn, c->space, NULL, &outlook, err);
+        code = work_outlook(c->txn, c->space, &(struct work_rows){0}, &outlook, err);
     if (code != ERR_OK)
         return code;
     c->work_due = outlook.due_ms;

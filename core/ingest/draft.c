@@ -6,16 +6,17 @@
 
 /* --- closing --- */
 
-enum err_code draft_put_job(struct stage_work *w, uint32_t episode, uint64_t first_seq,
-                            struct err *err)
+enum err_code draft_put_job(struct stage_work *w, const struct draft_job *what,
+                            const struct work_row *other, struct err *err)
 {
     char zero[8] = {0};
     struct str key = {zero, sizeof zero};
     struct buf record;
     const struct job job = {.kind = JOB_EPISODE,
                             .state = JOB_PENDING,
-                            .stage = JOB_STAGE_DESCRIBE,
-                            .episode = episode,
+                            .stage = (uint8_t)what->stage,
+                            .episode = what->episode,
+                            .due_ms = (int64_t)what->due_ms,
                             .created_ms = w->now_ms,
                             .updated_ms = w->now_ms,
                             .session = STR(""),
@@ -27,9 +28,10 @@ enum err_code draft_put_job(struct stage_work *w, uint32_t episode, uint64_t fir
     uint32_t op = batch_put(w->batch, KIND_JOB, key, buf_str(&record), 0);
     batch_fix(w->batch, op, FIX_KEY, 0, SLOT_SEQ, 0);
     /* The newest of all; which seq it gets the writer knows. */
-    const struct work_row row = {UINT64_MAX, 0, first_seq, JOB_STAGE_DESCRIBE};
+    const struct work_row row = {UINT64_MAX, what->due_ms, what->first_seq, (uint8_t)what->stage};
     work_put_new(w->batch, &row);
-    return stage__outlook(w, &row, err);
+    const struct work_row *rows[] = {other, &row};
+    return other != NULL ? stage__outlook(w, rows, 2, err) : stage__outlook(w, rows + 1, 1, err);
 }
 
 static enum err_code mark_rows(struct stage_work *w, const struct closed *c, struct err *err)
@@ -60,8 +62,93 @@ enum err_code draft_close(struct stage_work *w, struct err *err)
     closed_put_edge(w, KIND_EPISODE_EDGE, c->episode.id, &none);
     batch_add(w->batch, STAT_UNFINISHED, c->episode.turns);
     w->drafted = true;
-    rc = draft_put_job(w, c->episode.id, c->dialogue.turns[0]->turn.seq, err);
+    bool asks = w->closing.fresh >= BOUNDARY_ASK;
+    const struct draft_job job = {.episode = c->episode.id,
+                                  .first_seq = c->dialogue.turns[0]->turn.seq,
+                                  .stage = asks ? JOB_STAGE_BOUNDARY : JOB_STAGE_DESCRIBE};
+    rc = draft_put_job(w, &job, NULL, err);
     return rc == ERR_OK ? closed_write(c, err) : rc;
+}
+
+/* --- splitting --- */
+
+static struct buffer gather(const struct closed *c, uint32_t from)
+{
+    struct buffer part = {.session_no = c->episode.session_no, .state = STR("")};
+    for (uint32_t i = from; i < c->dialogue.n_turns; i++) {
+        const struct turn *turn = &c->dialogue.turns[i]->turn;
+        buffer_append(&part, &(struct buffer_turn){.n = turn->n,
+                                                   .first_doc = turn->doc,
+                                                   .last_doc = turn->doc + turn->docs - 1,
+                                                   .tokens = buffer_tokens(turn->text),
+                                                   .time_ms = turn->time_ms});
+    }
+    return part;
+}
+
+/* What is left of the episode; its document and its texts are made anew by the stages that come. */
+static void keep_first(struct closed *c, uint32_t n)
+{
+    struct episode *e = &c->episode;
+    e->turns = n;
+    e->last_n = c->dialogue.turns[n - 1]->turn.n;
+    e->start_ms = e->end_ms = c->dialogue.turns[0]->turn.time_ms;
+    for (uint32_t i = 1; i < n; i++) {
+        int64_t ms = c->dialogue.turns[i]->turn.time_ms;
+        e->start_ms = ms < e->start_ms ? ms : e->start_ms;
+        e->end_ms = ms > e->end_ms ? ms : e->end_ms;
+    }
+}
+
+static enum err_code count_first(struct stage_work *w, const struct closed *c, uint32_t end,
+                                 uint32_t *n, struct err *err)
+{
+    if (end == 0)
+        return stage__first_cut(w, c->dialogue.turns, c->dialogue.n_turns, n, err);
+    for (*n = 0; *n < c->dialogue.n_turns && c->dialogue.turns[*n]->turn.n <= end;)
+        (*n)++;
+    return ERR_OK;
+}
+
+static enum err_code add_rest(struct stage_work *w, const struct draft_cut *cut,
+                              const struct work_row *own, uint32_t *id, struct err *err)
+{
+    const struct edge none = {0};
+    struct closed *rest = ARENA_NEW(w->arena, struct closed);
+    if (rest == NULL)
+        return stage__memory(err);
+    enum err_code rc = closed_begin(rest, w, err);
+    if (rc == ERR_OK)
+        rc = mark_rows(w, rest, err);
+    if (rc != ERR_OK)
+        return rc;
+    closed_put_edge(w, KIND_EPISODE_EDGE, rest->episode.id, &none);
+    *id = rest->episode.id;
+    const struct draft_job job = {.episode = rest->episode.id,
+                                  .first_seq = rest->dialogue.turns[0]->turn.seq,
+                                  .due_ms = cut->due_ms,
+                                  .stage = JOB_STAGE_BOUNDARY};
+    rc = draft_put_job(w, &job, own, err);
+    return rc == ERR_OK ? closed_write(rest, err) : rc;
+}
+
+enum err_code draft_split(struct stage_work *w, const struct draft_cut *cut,
+                          const struct work_row *own, uint32_t *rest, struct err *err)
+{
+    uint32_t n = 0;
+    struct closed *c = ARENA_NEW(w->arena, struct closed);
+    *rest = 0;
+    if (c == NULL)
+        return stage__memory(err);
+    enum err_code rc = closed_resume(c, w, cut->id, err);
+    if (rc == ERR_OK)
+        rc = count_first(w, c, cut->end, &n, err);
+    if (rc != ERR_OK || n == 0 || n == c->dialogue.n_turns)
+        return rc;
+    w->closing = gather(c, n);
+    keep_first(c, n);
+    rc = closed_write(c, err);
+    return rc == ERR_OK ? add_rest(w, cut, own, rest, err) : rc;
 }
 
 /* --- stages --- */

@@ -2,6 +2,8 @@
  * stage, each in the space's lane and one batch.
  *
  *   close      record with a built-in title and summary, its document, turns -> episode; a job
+ *   split      a rule closed it before a model had said where its episodes end: what is behind the
+ *              first end is a draft of its own
  *   describe   the model's title and summary
  *   topics     memberships with weights and roles, topics' texts; the episode's document again,
  *              with the words of its title and summary
@@ -23,12 +25,30 @@
 #include "core/model/ask_facts.h"
 #include "core/model/ask_topic.h"
 
-/* w->closing becomes a draft with a job of this batch. */
+/* w->closing becomes a draft with a job of this batch; it is asked about its end first when a model
+ * was to be asked about the buffer. */
 enum err_code draft_close(struct stage_work *w, struct err *err) MUST_USE;
 
-/* A job of this batch for an episode; `first_seq` as in work.h. */
-enum err_code draft_put_job(struct stage_work *w, uint32_t episode, uint64_t first_seq,
-                            struct err *err) MUST_USE;
+/* A job of this batch for an episode. `other`: a row that changes beside it; may be NULL. */
+struct draft_job {
+    uint32_t episode;
+    uint64_t first_seq; /* as in work.h */
+    uint64_t due_ms;
+    enum job_stage stage;
+};
+enum err_code draft_put_job(struct stage_work *w, const struct draft_job *what,
+                            const struct work_row *other, struct err *err) MUST_USE;
+
+/* Where it is split: the episode keeps its turns up to `end`; *rest: the draft of the others, with a
+ * job of this batch; 0: there are none, nothing changed. A draft without turns up to `end` stays
+ * whole too. */
+struct draft_cut {
+    uint32_t id;
+    uint32_t end;    /* turn number; 0: where the built-in rule cuts first */
+    uint64_t due_ms; /* of the rest's job: until then it is left to who cuts it further */
+};
+enum err_code draft_split(struct stage_work *w, const struct draft_cut *cut,
+                          const struct work_row *own, uint32_t *rest, struct err *err) MUST_USE;
 
 enum err_code draft_describe(struct stage_work *w, uint32_t id, struct str title,
                              struct str summary, struct err *err) MUST_USE;

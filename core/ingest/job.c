@@ -26,6 +26,7 @@ const char *job_state_slug(uint8_t state)
 const char *job_stage_slug(uint8_t stage)
 {
     static const char *const slugs[JOB_STAGES] = {[JOB_STAGE_NONE] = "none",
+                                                  [JOB_STAGE_BOUNDARY] = "boundary",
                                                   [JOB_STAGE_DESCRIBE] = "describe",
                                                   [JOB_STAGE_TOPIC] = "topic",
                                                   [JOB_STAGE_FACTS] = "facts"};

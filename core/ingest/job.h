@@ -14,7 +14,14 @@
 enum job_kind { JOB_TURNS, JOB_FLUSH, JOB_EPISODE, JOB_KINDS };
 enum job_state { JOB_PENDING, JOB_RUNNING, JOB_WAITING, JOB_COMPLETED, JOB_FAILED, JOB_CANCELLED };
 /* What an episode's job does next. */
-enum job_stage { JOB_STAGE_NONE, JOB_STAGE_DESCRIBE, JOB_STAGE_TOPIC, JOB_STAGE_FACTS, JOB_STAGES };
+enum job_stage {
+    JOB_STAGE_NONE,
+    JOB_STAGE_BOUNDARY,
+    JOB_STAGE_DESCRIBE,
+    JOB_STAGE_TOPIC,
+    JOB_STAGE_FACTS,
+    JOB_STAGES
+};
 
 struct job {
     uint64_t seq;  /* from the key: its id is job_{seq} */

@@ -38,10 +38,12 @@ static enum err_code start(struct stage_work *w, struct err *err)
     return stage__open_all(w, err);
 }
 
-enum err_code stage__outlook(struct stage_work *w, const struct work_row *row, struct err *err)
+enum err_code stage__outlook(struct stage_work *w, const struct work_row *const *rows, unsigned n,
+                             struct err *err)
 {
     struct work_outlook outlook;
-    enum err_code rc = work_outlook(w->txn, w->space, row, &outlook, err);
+    const struct work_rows changed = {rows, n};
+    enum err_code rc = work_outlook(w->txn, w->space, &changed, &outlook, err);
     uint64_t due = outlook.due_ms;
     for (uint32_t i = 0; i < w->n_open; i++) {
         const struct buffer *buffer = &w->open[i]->buffer;
@@ -57,7 +59,7 @@ enum err_code stage__outlook(struct stage_work *w, const struct work_row *row, s
 static enum err_code settle_work(struct stage_work *w, struct err *err)
 {
     bool any = w->by_model || w->stat.v[STAT_UNFINISHED] != 0 || w->stat.v[STAT_WORK_DUE] != 0;
-    return w->outlook_known || !any ? ERR_OK : stage__outlook(w, NULL, err);
+    return w->outlook_known || !any ? ERR_OK : stage__outlook(w, NULL, 0, err);
 }
 
 /* What the walk found is written, whether an episode closed or not. */

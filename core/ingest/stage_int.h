@@ -116,13 +116,17 @@ enum err_code stage__features(struct stage_work *w, const struct said *said,
 enum err_code stage__add_names(struct stage_work *w, const struct said *said, struct boundary *rule,
                                struct err *err) MUST_USE;
 
+/* The first cut that the built-in rule makes in these turns of a session; 0: none. */
+enum err_code stage__first_cut(struct stage_work *w, struct said *const *turns, uint32_t n,
+                               uint32_t *count, struct err *err) MUST_USE;
+
 /* stage_walk.c: goes on until an episode is to be closed or nothing is left. */
 enum err_code stage__walk(struct stage_work *w, struct err *err) MUST_USE;
 
-/* stage.c: when work with models is next due and what holds processed_seq back, with `row` as in
+/* stage.c: when work with models is next due and what holds processed_seq back, with rows as in
  * work_outlook(). */
 struct work_row;
-enum err_code stage__outlook(struct stage_work *w, const struct work_row *row,
+enum err_code stage__outlook(struct stage_work *w, const struct work_row *const *rows, unsigned n,
                              struct err *err) MUST_USE;
 
 /* A batch that does one thing in a space's lane, with all that a unit has at hand. NULL: `act`

@@ -185,6 +185,27 @@ enum err_code stage__open_load(struct stage_work *w, struct open_buffer *open, s
     return rc;
 }
 
+enum err_code stage__first_cut(struct stage_work *w, struct said *const *turns, uint32_t n,
+                               uint32_t *count, struct err *err)
+{
+    struct boundary rule;
+    struct buffer buffer = {.session_no = 1};
+    enum err_code rc = ERR_OK;
+    boundary_start(&rule);
+    *count = 0;
+    for (uint32_t i = 0; rc == ERR_OK && *count == 0 && i < n; i++) {
+        struct boundary_turn turn;
+        rc = stage__add_names(w, turns[i], &rule, err);
+        if (rc == ERR_OK)
+            rc = stage__features(w, turns[i], &turn, err);
+        if (rc != ERR_OK)
+            return rc;
+        boundary_append(&rule, &buffer, &turn);
+        *count = boundary_cut(&rule, &buffer, false);
+    }
+    return rc;
+}
+
 enum err_code stage__open_write(struct stage_work *w, struct err *err)
 {
     for (uint32_t i = 0; i < w->n_open; i++) {

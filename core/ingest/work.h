@@ -86,9 +86,13 @@ struct work_outlook {
     uint64_t due_ms;    /* least of the runnable ones, 0 becomes 1; UINT64_MAX: none */
     uint64_t first_seq; /* least; UINT64_MAX: none */
 };
-/* As they will be: `instead` replaces the row of its seq (stage JOB_STAGE_NONE: it goes), and is
- * added when there is none; NULL: as they are. */
-enum err_code work_outlook(struct store_txn *txn, uint64_t space, const struct work_row *instead,
+/* As they will be: each of `n` rows in `instead`, ascending by seq, replaces the row of its seq
+ * (stage JOB_STAGE_NONE: it goes), and is added when there is none. */
+struct work_rows {
+    const struct work_row *const *instead;
+    unsigned n;
+};
+enum err_code work_outlook(struct store_txn *txn, uint64_t space, const struct work_rows *rows,
                            struct work_outlook *out, struct err *err) MUST_USE;
 
 #endif

@@ -37,7 +37,7 @@ static enum err_code put_job(struct stage_work *w, const struct job *job, struct
 static enum err_code put_work(struct stage_work *w, const struct work_row *row, struct err *err)
 {
     work_put(w->batch, row);
-    return stage__outlook(w, row, err);
+    return stage__outlook(w, &row, 1, err);
 }
 
 /* --- retry --- */
@@ -188,7 +188,9 @@ static enum err_code redo(struct stage_work *w, void *arg, struct err *err)
         return rc;
     rc = first_seq_of(w, x->episode, &first_seq, err);
     w->changed = true;
-    return rc == ERR_OK ? draft_put_job(w, x->episode, first_seq, err) : rc;
+    const struct draft_job job = {
+        .episode = x->episode, .first_seq = first_seq, .stage = JOB_STAGE_DESCRIBE};
+    return rc == ERR_OK ? draft_put_job(w, &job, NULL, err) : rc;
 }
 
 enum err_code work_redo(const struct stage_base *base, const struct work_redo *which,

@@ -118,28 +118,6 @@ static uint32_t turns_of_next_end(struct asked *a, struct said *const *turns, ui
     return count;
 }
 
-/* The first cut that the built-in rule makes in these turns; 0: none. */
-static enum err_code turns_by_rule(struct stage_work *w, struct said *const *turns, uint32_t n,
-                                   uint32_t *count, struct err *err)
-{
-    struct boundary rule;
-    struct buffer buffer = {.session_no = 1};
-    enum err_code rc = ERR_OK;
-    boundary_start(&rule);
-    *count = 0;
-    for (uint32_t i = 0; rc == ERR_OK && *count == 0 && i < n; i++) {
-        struct boundary_turn turn;
-        rc = stage__add_names(w, turns[i], &rule, err);
-        if (rc == ERR_OK)
-            rc = stage__features(w, turns[i], &turn, err);
-        if (rc != ERR_OK)
-            return rc;
-        boundary_append(&rule, &buffer, &turn);
-        *count = boundary_cut(&rule, &buffer, false);
-    }
-    return rc;
-}
-
 static void no_more_questions(struct open_buffer *open, const struct asked *a,
                               struct said *const *turns, uint32_t n, int64_t now_ms)
 {
@@ -159,7 +137,7 @@ static enum err_code cut_once(struct stage_work *w, struct cut *x, struct open_b
     uint32_t n, count = 0;
     enum err_code rc = read_turns(w, &open->buffer, &turns, &n, err);
     if (rc == ERR_OK && x->asked->by_rule)
-        rc = turns_by_rule(w, turns, n, &count, err);
+        rc = stage__first_cut(w, turns, n, &count, err);
     else if (rc == ERR_OK)
         count = turns_of_next_end(x->asked, turns, n);
     if (rc != ERR_OK)

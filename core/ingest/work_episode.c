@@ -1,17 +1,30 @@
-/* Describe, topic, facts: an episode's job (work.h). One stage a round: read, ask, write. */
+/* Boundary, describe, topic, facts: an episode's job (work.h). One stage a round: read, ask, write.
+ *
+ * A draft that a rule closed before a model had said where its episodes end is asked about first.
+ * Its ends split it one batch each, because a job is named by its batch: the draft keeps the first
+ * part, the rest becomes a draft whose job is left alone for SPLIT_MS, and is split further. */
 #include "core/base/hash.h"
 #include "core/base/limits.h"
 #include "core/graph/space.h"
 #include "core/ingest/draft.h"
 #include "core/ingest/work_int.h"
+#include "core/model/ask_boundary.h"
 #include "core/model/ask_describe.h"
 #include "core/recall/recall.h"
 
-enum { NEAREST_QUERY_BYTES = 1024 };
+enum { NEAREST_QUERY_BYTES = 1024, SPLIT_MS = 60 * 1000 };
 
 /* What a round asks, in work->arena; nothing of it borrows from a transaction. */
 struct asked {
     uint8_t stage;
+    struct ask_boundary boundary;
+    uint32_t next_end; /* index into boundary.ends */
+    uint64_t part;     /* job of the part that is being split; 0: the work's own */
+    bool by_rule;      /* the built-in rule splits */
+    bool splitting;    /* a batch of it is committed */
+    bool built;        /* one is under way, which used so many ends; work->last_seq was seen_seq */
+    uint32_t took;
+    uint64_t seen_seq;
     struct ask_describe describe;
     struct ask_topic topic;
     struct ask_facts facts;
@@ -98,6 +111,15 @@ static enum err_code recall_like(struct work *work, struct store_txn *txn, const
 }
 
 /* --- asking --- */
+
+static enum err_code ask_for_ends(struct work *work, struct store_txn *txn, const struct episode *e,
+                                  struct asked *a, struct err *err)
+{
+    enum err_code rc = dialogue_of_episode(work, txn, e, &a->boundary.dialogue, err);
+    a->boundary.seed = work__seed(work);
+    ask_boundary(&work->call, &a->boundary);
+    return rc;
+}
 
 static enum err_code ask_for_description(struct work *work, struct store_txn *txn,
                                          const struct episode *e, struct asked *a, struct err *err)
@@ -247,10 +269,12 @@ static enum err_code ask_for_facts(struct work *work, struct store_txn *txn,
 typedef enum err_code ask_fn(struct work *work, struct store_txn *txn, const struct episode *e,
                              struct asked *a, struct err *err);
 
-static ask_fn *const asks[JOB_STAGES] = {[JOB_STAGE_DESCRIBE] = ask_for_description,
+static ask_fn *const asks[JOB_STAGES] = {[JOB_STAGE_BOUNDARY] = ask_for_ends,
+                                         [JOB_STAGE_DESCRIBE] = ask_for_description,
                                          [JOB_STAGE_TOPIC] = ask_for_topics,
                                          [JOB_STAGE_FACTS] = ask_for_facts};
-static const enum model_purpose purposes[JOB_STAGES] = {[JOB_STAGE_DESCRIBE] = PURPOSE_DESCRIBE,
+static const enum model_purpose purposes[JOB_STAGES] = {[JOB_STAGE_BOUNDARY] = PURPOSE_BOUNDARY,
+                                                        [JOB_STAGE_DESCRIBE] = PURPOSE_DESCRIBE,
                                                         [JOB_STAGE_TOPIC] = PURPOSE_TOPIC,
                                                         [JOB_STAGE_FACTS] = PURPOSE_FACTS};
 
@@ -325,7 +349,8 @@ static enum err_code put_work(struct stage_work *w, struct work_row *row, struct
         work_del(w->batch, row->seq);
     else
         work_put(w->batch, row);
-    return stage__outlook(w, row, err);
+    const struct work_row *rows[] = {row};
+    return stage__outlook(w, rows, 1, err);
 }
 
 static void end_job(struct stage_work *w, struct job *job, enum job_state state)
@@ -403,6 +428,11 @@ static enum err_code did_not(struct stage_work *w, struct act *x, struct work_ro
         row->due_ms = (uint64_t)failure.due_ms;
         return ERR_OK;
     }
+    if (job->stage == JOB_STAGE_BOUNDARY && !cancelled) {
+        x->asked->by_rule = true;
+        x->next = WORK_APPLY;
+        return ERR_OK;
+    }
     bool degraded = x->work->asked;
     enum err_code rc = draft_built_in(w, job->episode, degraded, err);
     job->degraded = degraded;
@@ -439,6 +469,70 @@ static enum err_code act(struct stage_work *w, void *arg, struct err *err)
     return rc == ERR_OK ? put_work(w, &row, err) : rc;
 }
 
+/* --- splitting --- */
+
+/* A batch that was refused is built again from the same end. */
+static void note_commit(struct work *work)
+{
+    struct asked *a = work->own;
+    if (!a->built || work->last_seq == a->seen_seq)
+        return;
+    a->built = false;
+    a->splitting = true;
+    a->part = work->last_seq;
+    a->next_end += a->took;
+}
+
+static uint32_t next_end(struct work *work)
+{
+    struct asked *a = work->own;
+    bool none = a->by_rule || a->next_end >= a->boundary.n_ends;
+    a->built = true;
+    a->seen_seq = work->last_seq;
+    a->took = !none;
+    return none ? 0 : a->boundary.ends[a->next_end];
+}
+
+/* The part's job goes on with describe; what is behind the next end becomes a part of its own. */
+static enum err_code split(struct stage_work *w, void *arg, struct err *err)
+{
+    struct act *x = arg;
+    struct asked *a = x->asked;
+    struct work_row row;
+    uint64_t seq = a->part != 0 ? a->part : x->work->id;
+    enum err_code rc = work_get(w->txn, w->space, seq, &row, err);
+    if (rc == ERR_OK && row.seq != 0)
+        rc = job_get(w->txn, w->space, seq, &x->job, err);
+    if (rc != ERR_OK || row.seq == 0 || x->job.stage != JOB_STAGE_BOUNDARY)
+        return rc;
+    uint32_t end = next_end(x->work), rest = 0;
+    const struct draft_cut cut = {x->job.episode, end, (uint64_t)(w->now_ms + SPLIT_MS)};
+    if (a->part == 0)
+        count_usage(x);
+    x->job.stage = row.stage = JOB_STAGE_DESCRIBE;
+    x->job.state = JOB_RUNNING;
+    x->job.attempts = 0;
+    x->job.failing_ms = x->job.due_ms = 0;
+    x->job.updated_ms = w->now_ms;
+    row.due_ms = 0;
+    if (end != 0 || a->by_rule)
+        rc = draft_split(w, &cut, &row, &rest, err);
+    put_job(w, &x->job);
+    work_put(w->batch, &row);
+    w->changed = true;
+    x->next = rest != 0 ? WORK_APPLY : WORK_PREPARE;
+    const struct work_row *rows[] = {&row};
+    return rc == ERR_OK && rest == 0 ? stage__outlook(w, rows, 1, err) : rc;
+}
+
+/* False: it is asked again later, or there is nothing to be said of ends. */
+static bool may_split(const struct act *x)
+{
+    const struct asked *a = x->asked;
+    return a->stage == JOB_STAGE_BOUNDARY &&
+           (a->by_rule || a->splitting || (x->work->asked && x->work->call.outcome == ERR_OK));
+}
+
 /* Of a draft that is made again; the same hold of the lane then writes what is new. */
 static enum err_code unlink(struct work *work, struct store_txn *txn, struct batch **batch,
                             struct err *err)
@@ -459,13 +553,19 @@ static enum err_code apply(struct work *work, struct store_txn *txn, struct batc
                            enum work_next *next, struct err *err)
 {
     struct act x = {.work = work, .asked = work->own, .next = WORK_END};
+    const struct stage_base base = {txn, work->space, work->works->services, work->batch_arena};
     *next = WORK_APPLY;
     enum err_code rc = ERR_OK;
+    note_commit(work);
+    if (may_split(&x)) {
+        rc = stage_act(&base, split, &x, batch, err);
+        *next = x.next;
+        return rc;
+    }
     if (work->asked && work->call.outcome == ERR_OK)
         rc = unlink(work, txn, batch, err);
     if (rc != ERR_OK || *batch != NULL)
         return rc;
-    const struct stage_base base = {txn, work->space, work->works->services, work->batch_arena};
     rc = stage_act(&base, act, &x, batch, err);
     *next = x.next;
     return rc;

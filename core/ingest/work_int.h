@@ -37,6 +37,7 @@ struct work {
     struct model_call call;
     bool asked;          /* `call` has an answer or a failure */
     enum work_next next; /* after the commit */
+    uint64_t last_seq;   /* of the last batch that was committed */
     unsigned conflicts;
     atomic_bool cancelled; /* relaxed: set by works_cancel(), seen before the next apply */
     uint64_t random;       /* of the back-off */

@@ -93,52 +93,67 @@ enum err_code work_is_runnable(struct store_txn *txn, uint64_t space, const stru
 
 /* --- outlook --- */
 
+struct look {
+    struct work_outlook *out;
+    struct work_rows left; /* those that are still to come */
+    bool topics_wait;      /* something older has not passed its topic */
+};
+
 /* Rows in the order of their jobs; a topic is assigned only behind everything older. */
-static void look_at(struct work_outlook *out, const struct work_row *row, bool *topics_wait)
+static void look_at(struct look *look, const struct work_row *row)
 {
-    bool waits = row->stage == JOB_STAGE_TOPIC && *topics_wait;
+    struct work_outlook *out = look->out;
+    bool waits = row->stage == JOB_STAGE_TOPIC && look->topics_wait;
     uint64_t due = row->due_ms == 0 ? 1 : row->due_ms;
+    if (row->stage == JOB_STAGE_NONE)
+        return;
     if (row->stage <= JOB_STAGE_TOPIC)
-        *topics_wait = true;
+        look->topics_wait = true;
     if (!waits && due < out->due_ms)
         out->due_ms = due;
     if (row->first_seq < out->first_seq)
         out->first_seq = row->first_seq;
 }
 
-static enum err_code walk(struct store_cursor *cursor, const struct work_row *instead,
-                          struct work_outlook *out, struct err *err)
+/* Those that come before `seq`, or in its place. True: in its place. */
+static bool look_instead(struct look *look, uint64_t seq)
+{
+    bool replaced = false;
+    while (look->left.n != 0 && look->left.instead[0]->seq <= seq) {
+        replaced = look->left.instead[0]->seq == seq;
+        look_at(look, look->left.instead[0]);
+        look->left.instead++;
+        look->left.n--;
+    }
+    return replaced;
+}
+
+static enum err_code walk(struct store_cursor *cursor, struct look *look, struct err *err)
 {
     struct store_item item;
-    bool topics_wait = false, placed = instead == NULL;
     enum err_code rc = store_cursor_seek(cursor, STR(""), &item, err);
     while (rc == ERR_OK && item.key.at != NULL) {
         struct work_row row;
         rc = work__decode(item.key, item.value, &row, err);
         if (rc != ERR_OK)
             return rc;
-        if (!placed && instead->seq <= row.seq) {
-            placed = true;
-            if (instead->stage != JOB_STAGE_NONE)
-                look_at(out, instead, &topics_wait);
-        }
-        if (instead == NULL || instead->seq != row.seq)
-            look_at(out, &row, &topics_wait);
+        if (!look_instead(look, row.seq))
+            look_at(look, &row);
         rc = store_cursor_next(cursor, &item, err);
     }
-    if (rc == ERR_OK && !placed && instead->stage != JOB_STAGE_NONE)
-        look_at(out, instead, &topics_wait);
+    (void)look_instead(look, UINT64_MAX);
     return rc;
 }
 
-enum err_code work_outlook(struct store_txn *txn, uint64_t space, const struct work_row *instead,
+enum err_code work_outlook(struct store_txn *txn, uint64_t space, const struct work_rows *rows,
                            struct work_outlook *out, struct err *err)
 {
     struct store_cursor *cursor = NULL;
+    struct look look = {.out = out, .left = *rows};
     *out = (struct work_outlook){.due_ms = UINT64_MAX, .first_seq = UINT64_MAX};
     enum err_code rc = store_cursor_open(txn, space, KIND_WORK, &cursor, err);
     if (rc == ERR_OK)
-        rc = walk(cursor, instead, out, err);
+        rc = walk(cursor, &look, err);
     store_cursor_close(cursor);
     return rc;
 }

@@ -158,6 +158,8 @@ static enum step_verdict apply(struct step *step)
 static enum step_verdict committed(struct step *step)
 {
     struct work *work = (struct work *)(void *)step;
+    if (step->outcome == ERR_OK)
+        work->last_seq = step->batch->seq;
     step->batch = NULL;
     if (step->outcome == ERR_CONFLICT && work->conflicts++ < CONFLICTS)
         return apply(step);
