@@ -88,7 +88,7 @@ static enum err_code take_words(const struct reader *r, const char *name, const 
 static enum err_code take_time(const struct reader *r, const char *name, const json_t *value,
                                struct turn_input *turn)
 {
-    struct str text;
+    struct str text = STR_NONE;
     enum err_code code = take_text(r, name, value, &text);
     if (code != ERR_OK)
         return code;

@@ -54,7 +54,8 @@ static inline void buf_put(struct buf *buf, const void *bytes, size_t n)
 }
 static inline void buf_str_put(struct buf *buf, struct str s)
 {
-    buf_put(buf, s.at, s.len);
+    /* An absent string has no length; said for those who read code without running it. */
+    buf_put(buf, s.at, s.at != NULL ? s.len : 0);
 }
 static inline void buf_char(struct buf *buf, char c)
 {

@@ -42,7 +42,8 @@ static inline struct str str_part(struct str s, size_t from, size_t to)
         to = s.len;
     if (from > to)
         from = to;
-    return (struct str){s.at != NULL ? s.at + from : NULL, to - from};
+    /* The absent string has no length, so nothing is added to its NULL. */
+    return (struct str){from == 0 ? s.at : s.at + from, to - from};
 }
 static inline bool str_starts(struct str s, struct str prefix)
 {

@@ -38,7 +38,7 @@
  * TOKENIZER_VERSION is stored with a space; a change of the rules raises it.
  *
  * Cost: about 50 ms a megabyte of English (many accents: three times that), 40 bytes of arena a
- * token and its text. Threads: a tokenizer belongs to one step; make one per step (20 µs). */
+ * token and its text. Threads: a tokenizer belongs to one step; make one per step (1 µs). */
 #ifndef HM_CORE_TEXT_TOKEN_H
 #define HM_CORE_TEXT_TOKEN_H
 
