@@ -10,11 +10,9 @@ enum { PREFETCH_BYTES = 1024 };
 struct scan {
     const struct vectors_view *view;
     const struct vectors_query *query;
-    float *q;        /* of length 1; dim values */
-    int8_t *split;   /* VECTORS_FAST: two queries of stride values */
-    float scales[2]; /* of them */
-    int32_t products[2 * BLOCK_ROWS_MAX];
-    float values[BLOCK_ROWS_MAX]; /* q.h of a block's rows */
+    float *q;                     /* of length 1; dim values */
+    struct kernel_split split;    /* VECTORS_FAST: the same as two of int8, stride values each */
+    float values[BLOCK_ROWS_MAX]; /* of a block's rows, without their scales */
 };
 
 /* --- the query --- */
@@ -24,13 +22,14 @@ static enum err_code split_query(struct scan *s, struct err *err)
     uint32_t dim = s->view->generation->dim, stride = vectors__stride(dim);
     const struct kernels *k = s->view->kernels;
     float *rest = ARENA_ARRAY(s->view->arena, float, dim);
-    s->split = ARENA_ARRAY(s->view->arena, int8_t, (size_t)stride * 2);
-    if (rest == NULL || s->split == NULL)
+    int8_t *values = ARENA_ARRAY(s->view->arena, int8_t, (size_t)stride * 2);
+    if (rest == NULL || values == NULL)
         return vectors__memory(err);
     memcpy(rest, s->q, dim * sizeof *rest);
-    s->scales[0] = k->quantise(rest, dim, s->split);
-    k->axpy_i8(rest, -s->scales[0], s->split, dim);
-    s->scales[1] = k->quantise(rest, dim, s->split + stride);
+    s->split = (struct kernel_split){.values = values, .n = stride};
+    s->split.scales[0] = k->quantise(rest, dim, values);
+    k->axpy_i8(rest, -s->split.scales[0], values, dim);
+    s->split.scales[1] = k->quantise(rest, dim, values + stride);
     return ERR_OK;
 }
 
@@ -50,22 +49,20 @@ static enum err_code prepare_query(struct scan *s, struct err *err)
 
 /* --- blocks --- */
 
-static void score_fast(struct scan *s, const struct vectors_block *block)
+static inline float clamp(float x)
 {
-    s->view->kernels->dot_rows2(block->values, block->n, s->split, block->stride, s->products);
-    for (uint32_t i = 0; i < block->n; i++) {
-        float high = s->scales[0] * (float)s->products[2 * i];
-        float low = s->scales[1] * (float)s->products[2 * i + 1];
-        s->values[i] = vectors_scale(block, i) * (high + low);
-    }
+    return x > 1 ? 1 : x < -1 ? -1 : x;
 }
 
-static void score_exact(struct scan *s, const struct vectors_block *block)
+static void score(struct scan *s, const struct vectors_block *block)
 {
     const struct kernels *k = s->view->kernels;
+    if (s->query->mode == VECTORS_FAST) {
+        k->dot_split(&s->split, block->values, block->n, s->values);
+        return;
+    }
     for (uint32_t i = 0; i < block->n; i++)
-        s->values[i] = vectors_scale(block, i) *
-                       k->dot_i8_f32(block->values + (size_t)i * block->stride, s->q, block->dim);
+        s->values[i] = k->dot_i8_f32(block->values + (size_t)i * block->stride, s->q, block->dim);
 }
 
 /* Asks for the head of a block that comes next; its rows follow one another. */
@@ -77,17 +74,24 @@ static void prefetch(const struct store_item *item)
         __builtin_prefetch(item->value.at + at);
 }
 
-/* Lexical-only rows stay absent; edges have no such thing, their zero is a product of 0. */
-static enum err_code note_values(struct scan *s, const struct vectors_block *block,
+/* Lexical-only rows have a scale of 0, and their documents no score. Of edges such a row is a sum
+ * that vanished: it stands for products of 0. */
+static enum err_code note_values(const struct scan *s, const struct vectors_block *block,
                                  struct vectors_scores *out, struct err *err)
 {
-    bool edge = vectors__is_edge(block->layer);
-    for (uint32_t i = 0; i < block->n; i++) {
-        uint32_t node = vectors_node(block, i);
-        if (node >= out->n)
+    const float none = vectors__is_edge(block->layer) ? 0 : VECTORS_ABSENT;
+    const char *nodes = block->nodes, *scales = block->scales;
+    const float *values = s->values;
+    float *at = out->at;
+    uint32_t limit = out->n, n = block->n;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t node = le32_get(nodes + (size_t)i * 4);
+        uint32_t bits = le32_get(scales + (size_t)i * 4);
+        float scale;
+        if (node >= limit)
             return vectors__damaged("the row of number", node, err);
-        if (edge || vectors_scale(block, i) != 0)
-            out->at[node] = s->values[i];
+        memcpy(&scale, &bits, sizeof scale);
+        at[node] = bits != 0 ? clamp(scale * values[i]) : none;
     }
     return ERR_OK;
 }
@@ -105,10 +109,7 @@ static enum err_code scan_layer(struct scan *s, unsigned layer, struct vectors_s
         if (rc != ERR_OK)
             break;
         prefetch(&walk.item);
-        if (s->query->mode == VECTORS_FAST)
-            score_fast(s, &block);
-        else
-            score_exact(s, &block);
+        score(s, &block);
         rc = note_values(s, &block, out, err);
     }
     vectors__walk_close(&walk);
@@ -129,11 +130,6 @@ static enum err_code make_scores(struct scan *s, uint32_t n, float value,
 
 /* --- what edges add --- */
 
-static float clamp(double x)
-{
-    return x > 1 ? 1 : x < -1 ? -1 : (float)x;
-}
-
 static enum err_code propagate_node(const struct scan *s, const struct vectors_side *side,
                                     const struct vectors_scores *edges, float *score,
                                     struct err *err)
@@ -148,7 +144,8 @@ static enum err_code propagate_node(const struct scan *s, const struct vectors_s
     if (s->query->join == VECTORS_MEAN)
         lambda /= side->n;
     double norm2 = 1 + lambda * (2 * (double)side->along + lambda * (double)side->across);
-    *score = norm2 < NORM_LEAST ? 0 : (float)(((double)*score + lambda * sum) / sqrt(norm2));
+    sum = (double)*score + lambda * sum;
+    *score = norm2 < NORM_LEAST ? 0 : clamp((float)(sum / sqrt(norm2)));
     return ERR_OK;
 }
 
@@ -197,20 +194,36 @@ static enum err_code propagate(struct scan *s, unsigned layer, struct vectors_sc
 
 /* --- together --- */
 
-/* The dead get no score; the rest ends within [-1, 1]. */
-static void finish(struct scan *s, unsigned layer, struct vectors_scores *out)
+static bool has_zero(uint64_t bytes)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    return ((bytes - ones) & ~bytes & ones << 7) != 0;
+}
+
+/* Scores of documents whose lengths are these bytes; beyond them all are dead. The dead are few. */
+static void leave_out(struct str lengths, float *scores, uint32_t n)
+{
+    uint32_t known = lengths.len < n ? (uint32_t)lengths.len : n;
+    for (uint32_t first = 0; first < known; first += 8) {
+        uint32_t end = known - first < 8 ? known : first + 8;
+        if (end == first + 8 && !has_zero(le64_get(lengths.at + first)))
+            continue;
+        for (uint32_t i = first; i < end; i++) {
+            if (lengths.at[i] == 0)
+                scores[i] = VECTORS_ABSENT;
+        }
+    }
+    for (uint32_t i = known; i < n; i++)
+        scores[i] = VECTORS_ABSENT;
+}
+
+static void leave_out_the_dead(struct scan *s, unsigned layer, struct vectors_scores *out)
 {
     for (uint32_t first = 0; first < out->n; first += LENGTH_BLOCK) {
         struct str lengths =
             lengths__block(s->view->lengths, (enum layer)layer, first / LENGTH_BLOCK);
-        uint32_t n = out->n - first < LENGTH_BLOCK ? out->n - first : LENGTH_BLOCK;
-        for (uint32_t i = 0; i < n; i++) {
-            float *score = &out->at[first + i];
-            if (i >= lengths.len || lengths.at[i] == 0)
-                *score = VECTORS_ABSENT;
-            else if (*score != VECTORS_ABSENT)
-                *score = clamp((double)*score);
-        }
+        leave_out(lengths, out->at + first,
+                  out->n - first < LENGTH_BLOCK ? out->n - first : LENGTH_BLOCK);
     }
 }
 
@@ -226,7 +239,7 @@ static enum err_code score_layer(struct scan *s, unsigned layer, struct vectors_
         rc = propagate(s, layer, out, err);
     if (rc != ERR_OK)
         return rc;
-    finish(s, layer, out);
+    leave_out_the_dead(s, layer, out);
     return lengths_error(s->view->lengths, err);
 }
 

@@ -7,7 +7,7 @@
 
 #include "core/index/kernels/kernels.h"
 
-enum { STEP = 32, FLOATS = 8 };
+enum { STEP = 32, FLOATS = 8, AHEAD = 1024 };
 
 static inline __m256i load(const int8_t *at)
 {
@@ -37,7 +37,7 @@ static inline int32_t tail_i8(const int8_t *a, const int8_t *b, size_t from, siz
     return sum;
 }
 
-static inline int32_t dot_one(const int8_t *a, const int8_t *b, size_t n)
+static int32_t dot_i8(const int8_t *a, const int8_t *b, size_t n)
 {
     __m256i even = _mm256_setzero_si256(), odd = even;
     size_t i = 0;
@@ -54,36 +54,44 @@ static inline int32_t dot_one(const int8_t *a, const int8_t *b, size_t n)
     return sum_i32(_mm256_add_epi32(even, odd)) + tail_i8(a, b, i, n);
 }
 
-static int32_t dot_i8(const int8_t *a, const int8_t *b, size_t n)
+/* The sums of both, in the low half. */
+static inline __m128i sum_two(__m256i first, __m256i second)
 {
-    return dot_one(a, b, n);
+    __m256i pairs = _mm256_hadd_epi32(first, second);
+    __m128i s = _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+    return _mm_hadd_epi32(s, s);
 }
 
-static void dot_rows(const int8_t *rows, size_t n_rows, const int8_t *query, size_t n, int32_t *out)
+/* Products with both queries. Rows come from memory one after the other, in pieces of a few pages,
+ * and the processor's own prefetching stops at the end of each page. */
+static inline __m128i dot_two(const int8_t *a, const int8_t *first, const int8_t *second, size_t n)
 {
-    for (size_t row = 0; row < n_rows; row++)
-        out[row] = dot_one(rows + row * n, query, n);
-}
-
-static inline void dot_two(const int8_t *a, const int8_t *queries, size_t n, int32_t *out)
-{
-    __m256i first = _mm256_setzero_si256(), second = first;
+    __m256i one = _mm256_setzero_si256(), two = one;
     size_t i = 0;
     for (; i + STEP <= n; i += STEP) {
         __m256i x = load(a + i);
+        _mm_prefetch((const char *)a + i + AHEAD, _MM_HINT_T0);
         __m256i magnitude = _mm256_abs_epi8(x);
-        first = add_products(first, magnitude, x, load(queries + i));
-        second = add_products(second, magnitude, x, load(queries + n + i));
+        one = add_products(one, magnitude, x, load(first + i));
+        two = add_products(two, magnitude, x, load(second + i));
     }
-    out[0] = sum_i32(first) + tail_i8(a, queries, i, n);
-    out[1] = sum_i32(second) + tail_i8(a, queries + n, i, n);
+    __m128i sums = sum_two(one, two);
+    if (i == n)
+        return sums;
+    return _mm_add_epi32(sums,
+                         _mm_setr_epi32(tail_i8(a, first, i, n), tail_i8(a, second, i, n), 0, 0));
 }
 
-static void dot_rows2(const int8_t *rows, size_t n_rows, const int8_t *queries, size_t n,
-                      int32_t *out)
+static void dot_split(const struct kernel_split *query, const int8_t *rows, size_t n_rows,
+                      float *out)
 {
-    for (size_t row = 0; row < n_rows; row++)
-        dot_two(rows + row * n, queries, n, out + 2 * row);
+    const __m128 scales = _mm_setr_ps(query->scales[0], query->scales[1], 0, 0);
+    size_t n = query->n;
+    for (size_t row = 0; row < n_rows; row++) {
+        __m128i sums = dot_two(rows + row * n, query->values, query->values + n, n);
+        __m128 both = _mm_mul_ps(_mm_cvtepi32_ps(sums), scales);
+        _mm_store_ss(out + row, _mm_add_ss(both, _mm_movehdup_ps(both)));
+    }
 }
 
 /* --- floats --- */
@@ -225,8 +233,7 @@ static void scale(float *x, float a, size_t n)
 const struct kernels kernels__avx2 = {
     .name = "avx2",
     .dot_i8 = dot_i8,
-    .dot_rows = dot_rows,
-    .dot_rows2 = dot_rows2,
+    .dot_split = dot_split,
     .dot_i8_f32 = dot_i8_f32,
     .dot_f32 = dot_f32,
     .quantise = quantise,

@@ -10,8 +10,8 @@
  * I2  n is at most KERNELS_MAX, so that a sum of products fits 32 bits.
  * I3  any n, any alignment; nothing outside the arrays is touched.
  *
- * Measured and not worth doing (DESIGN 9): AVX-512 for f32, VNNI for int8, four rows at once. Two
- * queries over the same rows cost about a quarter more than one, because rows come from memory. */
+ * Measured and not worth doing (DESIGN 9): AVX-512 for f32, VNNI for int8, four rows at once. A
+ * second query over the same rows costs about a tenth, because rows come from memory. */
 #ifndef HM_CORE_INDEX_KERNELS_KERNELS_H
 #define HM_CORE_INDEX_KERNELS_KERNELS_H
 
@@ -21,15 +21,19 @@
 
 enum { KERNELS_MAX = 1 << 16, KERNELS_INT8 = 127 };
 
+struct kernel_split {
+    const int8_t *values; /* 2 n */
+    size_t n;
+    float scales[2];
+};
+
 struct kernels {
     const char *name;
     int32_t (*dot_i8)(const int8_t *a, const int8_t *b, size_t n);
-    /* Rows of n values side by side against one query: out[row]. */
-    void (*dot_rows)(const int8_t *rows, size_t n_rows, const int8_t *query, size_t n,
-                     int32_t *out);
-    /* Against two queries, the second behind the first: out[2 row], out[2 row + 1]. */
-    void (*dot_rows2)(const int8_t *rows, size_t n_rows, const int8_t *queries, size_t n,
-                      int32_t *out);
+    /* Rows of n values side by side against a query that is the sum of two, the second behind the
+     * first: out[row] = scales[0] * row.first + scales[1] * row.second. */
+    void (*dot_split)(const struct kernel_split *query, const int8_t *rows, size_t n_rows,
+                      float *out);
     float (*dot_i8_f32)(const int8_t *a, const float *b, size_t n);
     float (*dot_f32)(const float *a, const float *b, size_t n);
     /* out = x / scale, rounded to even; returns scale = greatest |x| / 127. A vector with a value

@@ -24,7 +24,7 @@ static inline int32_t tail_i8(const int8_t *a, const int8_t *b, size_t from, siz
     return sum;
 }
 
-static inline int32_t dot_one(const int8_t *a, const int8_t *b, size_t n)
+static int32_t dot_i8(const int8_t *a, const int8_t *b, size_t n)
 {
     int32x4_t even = vdupq_n_s32(0), odd = even;
     size_t i = 0;
@@ -39,35 +39,26 @@ static inline int32_t dot_one(const int8_t *a, const int8_t *b, size_t n)
     return vaddvq_s32(vaddq_s32(even, odd)) + tail_i8(a, b, i, n);
 }
 
-static int32_t dot_i8(const int8_t *a, const int8_t *b, size_t n)
+static inline float dot_two(const struct kernel_split *query, const int8_t *a)
 {
-    return dot_one(a, b, n);
-}
-
-static void dot_rows(const int8_t *rows, size_t n_rows, const int8_t *query, size_t n, int32_t *out)
-{
-    for (size_t row = 0; row < n_rows; row++)
-        out[row] = dot_one(rows + row * n, query, n);
-}
-
-static inline void dot_two(const int8_t *a, const int8_t *queries, size_t n, int32_t *out)
-{
-    int32x4_t first = vdupq_n_s32(0), second = first;
+    const int8_t *first = query->values, *second = first + query->n;
+    int32x4_t one = vdupq_n_s32(0), two = one;
     size_t i = 0;
-    for (; i + STEP <= n; i += STEP) {
+    for (; i + STEP <= query->n; i += STEP) {
         int8x16_t x = vld1q_s8(a + i);
-        first = add_products(first, x, vld1q_s8(queries + i));
-        second = add_products(second, x, vld1q_s8(queries + n + i));
+        one = add_products(one, x, vld1q_s8(first + i));
+        two = add_products(two, x, vld1q_s8(second + i));
     }
-    out[0] = vaddvq_s32(first) + tail_i8(a, queries, i, n);
-    out[1] = vaddvq_s32(second) + tail_i8(a, queries + n, i, n);
+    int32_t sum = vaddvq_s32(one) + tail_i8(a, first, i, query->n);
+    int32_t fine = vaddvq_s32(two) + tail_i8(a, second, i, query->n);
+    return query->scales[0] * (float)sum + query->scales[1] * (float)fine;
 }
 
-static void dot_rows2(const int8_t *rows, size_t n_rows, const int8_t *queries, size_t n,
-                      int32_t *out)
+static void dot_split(const struct kernel_split *query, const int8_t *rows, size_t n_rows,
+                      float *out)
 {
     for (size_t row = 0; row < n_rows; row++)
-        dot_two(rows + row * n, queries, n, out + 2 * row);
+        out[row] = dot_two(query, rows + row * query->n);
 }
 
 /* --- floats --- */
@@ -193,8 +184,7 @@ static void scale(float *x, float a, size_t n)
 const struct kernels kernels__neon = {
     .name = "neon",
     .dot_i8 = dot_i8,
-    .dot_rows = dot_rows,
-    .dot_rows2 = dot_rows2,
+    .dot_split = dot_split,
     .dot_i8_f32 = dot_i8_f32,
     .dot_f32 = dot_f32,
     .quantise = quantise,

@@ -12,18 +12,14 @@ static int32_t dot_i8(const int8_t *a, const int8_t *b, size_t n)
     return sum;
 }
 
-static void dot_rows(const int8_t *rows, size_t n_rows, const int8_t *query, size_t n, int32_t *out)
+static void dot_split(const struct kernel_split *query, const int8_t *rows, size_t n_rows,
+                      float *out)
 {
-    for (size_t row = 0; row < n_rows; row++)
-        out[row] = dot_i8(rows + row * n, query, n);
-}
-
-static void dot_rows2(const int8_t *rows, size_t n_rows, const int8_t *queries, size_t n,
-                      int32_t *out)
-{
+    size_t n = query->n;
     for (size_t row = 0; row < n_rows; row++) {
-        out[2 * row] = dot_i8(rows + row * n, queries, n);
-        out[2 * row + 1] = dot_i8(rows + row * n, queries + n, n);
+        const int8_t *at = rows + row * n;
+        out[row] = query->scales[0] * (float)dot_i8(at, query->values, n) +
+                   query->scales[1] * (float)dot_i8(at, query->values + n, n);
     }
 }
 
@@ -97,8 +93,7 @@ static float norm2(const float *x, size_t n)
 const struct kernels kernels__scalar = {
     .name = "scalar",
     .dot_i8 = dot_i8,
-    .dot_rows = dot_rows,
-    .dot_rows2 = dot_rows2,
+    .dot_split = dot_split,
     .dot_i8_f32 = dot_i8_f32,
     .dot_f32 = dot_f32,
     .quantise = quantise,
