@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "core/graph/turn.h"
+#include "core/ingest/job.h"
 #include "core/ingest/lane.h"
+#include "core/ingest/work.h"
 
 /* --- due work --- */
 
@@ -32,12 +34,34 @@ static enum err_code first_waiting(struct store_txn *txn, uint64_t space, uint64
     return code;
 }
 
+/* When the oldest job that waits for a model was made. */
+static enum err_code first_job(struct store_txn *txn, uint64_t space, int64_t *created_ms,
+                               struct err *err)
+{
+    struct store_cursor *cursor = NULL;
+    struct store_item item = {STR_NONE, STR_NONE};
+    struct job job;
+    enum err_code code = store_cursor_open(txn, space, KIND_WORK, &cursor, err);
+    if (code == ERR_OK)
+        code = store_cursor_seek(cursor, STR(""), &item, err);
+    if (code == ERR_OK && item.key.len == 8)
+        code = job_get(txn, space, be64_get(item.key.at), &job, err);
+    if (code == ERR_OK && item.key.len == 8)
+        *created_ms = job.created_ms;
+    store_cursor_close(cursor);
+    return code;
+}
+
 static enum err_code add_space(struct store_txn *txn, uint64_t space, int64_t now_ms,
                                struct gauges *gauges, struct err *err)
 {
     struct space_stat stat;
-    int64_t received_ms = now_ms;
+    int64_t received_ms = now_ms, created_ms = now_ms;
     enum err_code code = store_stat(txn, space, &stat, err);
+    if (code == ERR_OK && stat.v[STAT_WORK_DUE] != 0)
+        code = first_job(txn, space, &created_ms, err);
+    if (code == ERR_OK && now_ms - created_ms > gauges->oldest_ms)
+        gauges->oldest_ms = now_ms - created_ms;
     if (code == ERR_OK && stat.v[STAT_PENDING] != 0)
         code = first_waiting(txn, space, stat.v[STAT_LOOKED], &received_ms, err);
     if (code == ERR_OK && now_ms - received_ms > gauges->oldest_ms)
@@ -50,12 +74,13 @@ static enum err_code walk_due(struct store_txn *txn, struct store_cursor *cursor
 {
     struct store_item item;
     enum err_code code = store_cursor_seek(cursor, STR(""), &item, err);
-    while (code == ERR_OK && item.key.at != NULL && gauges->due < GAUGES_SPACES) {
+    for (unsigned n = 0; code == ERR_OK && item.key.at != NULL && n < GAUGES_SPACES; n++) {
         if (item.key.len != 16)
             return err_set(err, ERR_INTERNAL, "a damaged due row");
-        if (be64_get(item.key.at) > (uint64_t)now_ms)
+        uint64_t due_ms = be64_get(item.key.at);
+        if (due_ms > (uint64_t)(now_ms + GAUGES_AHEAD_MS))
             return ERR_OK;
-        gauges->due++;
+        gauges->due += due_ms <= (uint64_t)now_ms;
         code = add_space(txn, be64_get(item.key.at + 8), now_ms, gauges, err);
         if (code == ERR_OK)
             code = store_cursor_next(cursor, &item, err);
@@ -67,7 +92,7 @@ enum err_code gauges_read(const struct services *services, struct gauges *gauges
 {
     struct store_txn *txn = NULL;
     struct store_cursor *cursor = NULL;
-    *gauges = (struct gauges){.running = lanes_busy(services->lanes)};
+    *gauges = (struct gauges){.running = lanes_busy(services->lanes) + works_busy(services->works)};
     enum err_code code = store_begin(services->store, &txn, err);
     if (code != ERR_OK)
         return code;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/ingest/lane.h"
+#include "core/ingest/work.h"
 
 static void drop_step(struct step *step, void *arg)
 {
@@ -24,8 +25,10 @@ void api_kit_init(struct api_kit *kit)
     fixture_init(&kit->store);
     kit->metrics = calloc(1, sizeof *kit->metrics);
     kit->lanes = lanes_new(drop_step, NULL);
+    kit->works = works_new(drop_step, NULL);
     kit->services = (struct services){.store = kit->store.store,
                                       .lanes = kit->lanes,
+                                      .works = kit->works,
                                       .clock = &kit->store.clock,
                                       .log = &kit->store.log,
                                       .metrics = kit->metrics};
@@ -38,6 +41,7 @@ void api_kit_fini(struct api_kit *kit)
 {
     api_free(kit->api);
     fixture_fini(&kit->store);
+    works_free(kit->works);
     lanes_free(kit->lanes);
     free(kit->metrics);
 }

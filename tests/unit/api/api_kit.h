@@ -14,6 +14,7 @@ struct api_kit {
     struct metrics *metrics;
     struct services services;
     struct lanes *lanes;
+    struct works *works;
     struct api_options options;
     struct api *api;
 };
