@@ -151,7 +151,7 @@ static void on_finish(struct step *step)
     ASSERT(rc == 0);
 }
 
-/* The call goes to the runner with the others of this round of MHD: one wake of a worker for all. */
+/* The call goes to the runner with the others of this round of MHD. */
 static enum MHD_Result start(struct http_request *r)
 {
     struct http *http = r->http;
