@@ -223,7 +223,8 @@ struct vectors_scores {
     uint32_t n;
 };
 /* One pass over the blocks of the layers asked for, and of the edges where lambda > 0.
- * out[LAYERS]; those not asked for have n 0. ERR_INVALID: the query is not finite, or is nothing. */
+ * out[LAYERS]; those not asked for have n 0. ERR_INVALID: the query is not finite, or is nothing.
+ * */
 enum err_code vectors_scan(const struct vectors_view *view, const struct vectors_query *query,
                            struct vectors_scores *out, struct err *err) MUST_USE;
 

@@ -1,5 +1,5 @@
-"""The sample conversation told by the fake model: every record shows the paper's own fields, and the
-run is the recorded one (tests/data/sample_told.json; write it anew with HMTEST_RECORD=1).
+"""The sample conversation told by the fake model: every record shows the paper's own fields, and
+the run is the recorded one (tests/data/sample_told.json; write it anew with HMTEST_RECORD=1).
 
 Ids of facts follow the order in which their episodes' answers came, so the record has none."""
 import json
