@@ -166,6 +166,39 @@ START_TEST(full_queue_refuses_new_steps)
 }
 END_TEST
 
+START_TEST(a_list_is_taken_in_as_far_as_there_is_room)
+{
+    enum { MORE = 5, N = THREADS + QUEUE_MAX + MORE };
+    static struct job jobs[N];
+    static struct job other;
+    atomic_store(&gate, false);
+    for (unsigned i = 0; i < THREADS; i++)
+        job_start(&jobs[i], run_behind_gate, STEP_READERS);
+    while (runner_queued(runner, STEP_READERS) != 0)
+        (void)sched_yield();
+    for (unsigned i = THREADS; i < N; i++)
+        jobs[i].step = (struct step){.run = run_once,
+                                     .finish = job_finish,
+                                     .pool = STEP_READERS,
+                                     .next = i + 1 < N ? &jobs[i + 1].step : NULL};
+    /* One of the other pool, in the middle, goes through. */
+    other.step = jobs[THREADS].step;
+    other.step.pool = STEP_STAGES;
+    jobs[THREADS].step.next = &other.step;
+    struct step *refused = runner_submit_list(runner, &jobs[THREADS].step);
+    for (unsigned i = N - MORE; i < N; i++, refused = refused->next)
+        ck_assert_ptr_eq(refused, &jobs[i].step);
+    ck_assert_ptr_null(refused);
+    ck_assert_uint_eq(runner_queued(runner, STEP_READERS), QUEUE_MAX);
+    atomic_store(&gate, true);
+    await(N - MORE + 1);
+    ck_assert_uint_eq(other.runs, 1);
+    for (unsigned i = 0; i < N; i++)
+        ck_assert_uint_eq(jobs[i].runs, i < N - MORE ? 1 : 0);
+    ck_assert_ptr_null(runner_submit_list(runner, NULL));
+}
+END_TEST
+
 /* --- commits --- */
 
 static enum step_verdict after_commit(struct step *step)
@@ -188,6 +221,39 @@ static enum step_verdict create_space(struct step *step)
     step->run = after_commit;
     return STEP_COMMIT;
 }
+
+static enum step_verdict add_to_space(struct step *step)
+{
+    struct job *job = (struct job *)(void *)step;
+    job->arena = arena_new(1 << 20);
+    step->batch = batch_new_named(job->arena, STR("made"), CAUSE_SETTINGS);
+    step->queue = step->pool == STEP_READERS ? STORE_TURNS : STORE_STAGES;
+    step->run = after_commit;
+    return STEP_COMMIT;
+}
+
+/* While one commits the others gather, so that groups of both pools are told at once. */
+START_TEST(groups_come_back_to_their_pools)
+{
+    enum { N = 60 };
+    static struct job jobs[N];
+    struct job first = {.runs = 0};
+    job_start(&first, create_space, STEP_READERS);
+    await(1);
+    for (unsigned i = 0; i < N; i++)
+        job_start(&jobs[i], add_to_space, i % 3 == 0 ? STEP_STAGES : STEP_READERS);
+    await(1 + N);
+    uint64_t seqs = 0;
+    for (unsigned i = 0; i < N; i++) {
+        ck_assert_uint_eq(jobs[i].runs, 1);
+        ck_assert_int_eq(jobs[i].seen, ERR_OK);
+        seqs += jobs[i].step.batch->seq;
+        arena_free(jobs[i].arena);
+    }
+    ck_assert_uint_eq(seqs, N * (uint64_t)(2 + N + 1) / 2); /* 2 to N + 1, each once */
+    arena_free(first.arena);
+}
+END_TEST
 
 START_TEST(commits_come_back_with_their_outcome)
 {
