@@ -244,7 +244,9 @@ static void list_worth(struct recall *r, const struct candidates *list, struct w
             continue;
         info->state |= TURN_WEIGHED;
         float chars = info->length * CHARS_A_TERM;
-        out->at[out->n].value = list->at[i].score / powf(60.0f + chars, 0.4f);
+        bool judged = r->query->reranked != NULL && list == &r->stage[STAGE_FACTS];
+        float score = judged ? list->at[i].worth : list->at[i].score;
+        out->at[out->n].value = score / powf(60.0f + chars, 0.4f);
         out->at[out->n++].doc = doc;
     }
 }
