@@ -65,8 +65,7 @@ static const struct route table[] = {
     {"POST", SPACE "/jobs/{job}/cancel", .step = jobs_cancel, .flags = ROUTE_BODY,
      .doc = "Waits for a model no longer: the episode is finished built in"},
     {"POST", SPACE "/redo", .step = spaces_redo, .flags = ROUTE_BODY,
-     ROWS(redo_params, REDO_PARAMS),
-     .doc = "Gives episodes that no model told a job each"},
+     ROWS(redo_params, REDO_PARAMS), .doc = "Gives episodes that no model told a job each"},
 
     {"GET", "/health/live", .answer = probes_live, .flags = ROUTE_OPEN,
      .doc = "The process answers"},
