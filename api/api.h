@@ -82,10 +82,13 @@ struct api_call {
     const struct route *route;
     struct str request_id; /* echoed or made */
     int64_t started_ns;
-    bool replied;                         /* reply is complete */
-    bool waiting;                         /* counted in waiting_max */
-    void *state;                          /* the handler's own, in the arena */
-    void *server;                         /* the adapter's own */
+    bool replied;   /* reply is complete */
+    bool streaming; /* its head has gone out; see reply_stream_begin() */
+    bool waiting;   /* counted in waiting_max */
+    void *state;    /* the handler's own, in the arena */
+    void *server;   /* the adapter's own */
+    /* The adapter's: a piece of a streamed reply, on the loop's thread. False: nobody reads on. */
+    bool (*stream)(struct api_call *call, struct str bytes);
     _Atomic(struct exchange *) under_way; /* of the model call at hand; only compared */
 };
 

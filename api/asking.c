@@ -31,6 +31,7 @@ struct asking {
     bool pooled;       /* what a reranker is to judge was gathered */
     unsigned reranked; /* lists that were looked at */
     int64_t rerank_until_ms;
+    void *own; /* of use->reply() */
 };
 
 static step_fn round_run, embedded, list_reranked;
@@ -417,9 +418,9 @@ enum step_verdict asking_start(struct step *step, const struct asking_use *use)
     return round_run(step);
 }
 
-struct model_usage *asking_usage(struct api_call *call)
+void **asking_own(struct api_call *call)
 {
-    return &asking_of(call)->usage;
+    return &asking_of(call)->own;
 }
 
 void asking_add_usage(struct model_usage *sum, const struct model_usage *more)

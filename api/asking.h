@@ -39,9 +39,8 @@ struct asking_use {
  * those of query_params, or of answer_params. `use` is constant. */
 enum step_verdict asking_start(struct step *step, const struct asking_use *use);
 
-/* For use->next(), whose handler has a state of its own from then on: what the calls have cost, and
- * who adds to it. */
-struct model_usage *asking_usage(struct api_call *call);
+/* Where use->reply() leaves what use->next() goes on with; it lives in the call's arena. */
+void **asking_own(struct api_call *call);
 void asking_add_usage(struct model_usage *sum, const struct model_usage *more);
 
 #endif
