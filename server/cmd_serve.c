@@ -199,6 +199,26 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
     return storage_start_writer(d->store, err);
 }
 
+static float weight_of(double configured)
+{
+    return configured > 0 ? (float)configured : 0;
+}
+
+static struct api_recall recall_of(const struct config *config)
+{
+    const struct config_recall *recall = &config->recall;
+    return (struct api_recall){
+        .weights = {.topics = weight_of(recall->weight_topics),
+                    .episodes = weight_of(recall->weight_episodes),
+                    .facts = weight_of(recall->weight_facts),
+                    .turns = weight_of(recall->weight_turns)},
+        .lambda = weight_of(recall->lambda),
+        .join = recall->edge_mean ? VECTORS_MEAN : VECTORS_SUM,
+        .kernels = kernels_choose(NULL),
+        .embed_deadline_ms = (int64_t)config->embed.query_deadline_ms,
+    };
+}
+
 static enum err_code start_api(struct daemon *d, struct err *err)
 {
     const struct config *config = d->config;
@@ -217,6 +237,7 @@ static enum err_code start_api(struct daemon *d, struct err *err)
         .ready_min_disk_bytes = config->health.ready_min_disk_mib << 20,
         .waiting_max = d->max_connections / 2,
         .version = str_of(server_version()),
+        .recall = recall_of(config),
     };
     return api_new(&options, &d->services, &d->api, err);
 }
