@@ -368,6 +368,34 @@ def memory(args):
                             mib(used["private"]), mib(used["anonymous"]), mib(used["resident"]))]
 
 
+# ---- Vectors ----------------------------------------------------------------------------------
+
+
+def vectors(args):
+    """Scans in the real store. The best tenth of the rounds of both: what the code and the memory
+    can do, for other work on the machine slows the one or the other down."""
+    values = dict(rows=10000, facts=1200, rounds=20) if args.quick else dict(rounds=200)
+    with common.temporary() as folder:
+        one = common.run_tool("bench_vectors", dir=folder, **values)
+    rows, facts = one["rows"], one["facts"]
+    ratio = rows["memory"]["p10"] / rows["fast"]["p10"]
+    speed = rows["bytes"] / rows["fast"]["p10"] / 1e6
+    cells = [[name, "%.1f" % (place["bytes"] / 1e6)] + [
+        "%.3f / %.3f" % (place[key]["p10"], place[key]["p50"]) for key in ("memory", "fast", "exact")]
+             for name, place in (("rows without edges", rows),
+                                 ("%d facts, their edges, episodes, topics" % facts["facts"], facts))]
+    return [Row("vector scan, %s × 384, of the memory bandwidth" % format(
+        values.get("rows", 100000), ",d"), "≥ 0.8", "%.2f (%.1f GB/s)" % (ratio, speed),
+                "%.2f" % (ratio / 0.8), yes(ratio >= 0.8), values["rounds"]),
+            at_most("vectors of a query, %s facts × 1,024" % format(facts["facts"], ",d"),
+                    [facts["fast"]["p50"]], 2, "ms", values["rounds"], "%.3f")], [
+                        common.table(("kernels: " + one["kernels"], "MB", "read memory, p10/p50 ms",
+                                      "fast", "exact"), cells),
+                        "Settling all edges: %.1f ms; one edge: %.3f ms; folding: %.1f and %.1f "
+                        "ms." % (facts["settle_all_ms"], facts["settle_edge_ms"], rows["fold_ms"],
+                                 facts["fold_ms"])]
+
+
 # ---- Bytes ------------------------------------------------------------------------------------
 
 WRITE_CLIENTS, WRITE_CYCLE, WRITE_ROUNDS = 8, 16, 16
@@ -501,4 +529,4 @@ def levels(args):
 
 
 ALL = collections.OrderedDict((function.__name__, function) for function in (
-    post, ingest, query, large, http, start, memory, written, disk, levels))
+    post, ingest, query, large, http, start, memory, vectors, written, disk, levels))
