@@ -194,7 +194,7 @@ enum config_flag {
       "POST of turns makes the space when it does not exist")                                      \
     X(IDLE_CLOSE, idle_close_s, UINT, memory.idle_close_s, "900", 1, 604800, "s", "memory", 0,     \
       "An open episode is closed when its session had no new turn for so long")                    \
-    X(STAGE_PACE, stage_pace_ms, UINT, memory.stage_pace_ms, "250", 0, 60000, "ms", "memory", 0,   \
+    X(STAGE_PACE, stage_pace_ms, UINT, memory.stage_pace_ms, "1000", 0, 60000, "ms", "memory", 0,   \
       "Once the stages have caught up with a space they look at it again at the earliest after "   \
       "so long, unless somebody waits; 0: at once")                                                \
     CONFIG_TABLE_MODELS(X)                                                                         \
