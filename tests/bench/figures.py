@@ -16,6 +16,7 @@ import ablate
 import asking
 import common
 import harness
+from model_server import ModelProcess
 from common import Daemon, load, median, say, spread
 
 Row = collections.namedtuple("Row", "what reach measured ratio met times")
@@ -202,6 +203,39 @@ def ingest(args):
             daemon.finish()
     return [at_least("ingest with all stages done, %s (%d turns)" % (name, turns), rates, 3000,
                      "turns/s", len(rates))], []
+
+
+# ---- Models -----------------------------------------------------------------------------------
+
+RESEARCH_CALLS, RESEARCH_TOKENS = 1.5, 2950  # a turn, of the research pipeline
+AT_ONCE, CALL_S = 256, 1.0
+
+
+def told(args):
+    """The whole pipeline through the fake: what it asks of a model for a turn. Tokens are counted
+    as a quarter of the bytes of what is sent."""
+    name, conversations = conversations_of(args)
+    with ModelProcess("--set", "cut_every=10") as fake, common.temporary() as folder:
+        env = {"HYPERMEM_LLM_BASE_URL": fake.url, "HYPERMEM_LLM_MODEL": "fake",
+               "HYPERMEM_LLM_CONCURRENCY": "64"}
+        with Daemon(os.path.join(folder, "data"), env=env) as daemon:
+            turns, seconds = ingest_all(daemon, conversations)
+            client = daemon.client()
+            episodes = sum(client.get("/v1/spaces/" + harness.segment(asking.space_name(
+                c, "bench-"))).expect(200)["counts"]["episodes"] for c in conversations)
+            daemon.finish()
+        stats = fake.stats()
+    by = stats["by_purpose"]
+    cells = [(purpose, by.get(purpose, 0), "%.3f" % (by.get(purpose, 0) / turns))
+             for purpose in ("boundary", "describe", "topic", "facts")]
+    return [at_most("chat calls a turn, %s (%d turns, %d episodes)" % (name, turns, episodes),
+                    [sum(by.values()) / turns], RESEARCH_CALLS, "(research code)", 1),
+            at_most("input tokens a turn, the same", [stats["tokens_in"] / turns], RESEARCH_TOKENS,
+                    "(research code)", 1, "%.0f"),
+            at_most("boundary calls a turn, the same", [by.get("boundary", 0) / turns], 0.2, "", 1,
+                    "%.3f")], [
+                        "Through the fake, which answers at once: %.0f turns/s.\n\n%s" % (
+                            turns / seconds, common.table(("call", "calls", "a turn"), cells))]
 
 
 # ---- Queries ----------------------------------------------------------------------------------
@@ -529,4 +563,4 @@ def levels(args):
 
 
 ALL = collections.OrderedDict((function.__name__, function) for function in (
-    post, ingest, query, large, http, start, memory, vectors, written, disk, levels))
+    post, ingest, told, query, large, http, start, memory, vectors, written, disk, levels))
