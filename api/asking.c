@@ -127,19 +127,15 @@ static void set_dense(struct api_call *call, const struct vectors_generation *ge
     };
 }
 
-/* Finds out whether vectors can be used, and the question's own if it is known. */
-static enum err_code plan_vector(struct api_call *call, struct store_txn *txn, bool *ask,
-                                 struct err *err)
+enum err_code asking_generation(struct api_call *call, struct store_txn *txn,
+                                const struct vectors_generation **usable, unsigned *degraded,
+                                struct err *err)
 {
-    struct asking *a = asking_of(call);
     struct vectors_generations all;
     struct space_stat stat;
     uint64_t space = visit_of(call)->space;
-    *ask = false;
-    if (a->embed_done)
-        return ERR_OK;
-    a->embed_done = true;
-    if (!wants_vector(call))
+    *usable = NULL;
+    if (!has_model(call, PURPOSE_EMBED))
         return ERR_OK;
     enum err_code code = vectors_generations_get(txn, space, call->arena, &all, err);
     if (code == ERR_OK)
@@ -147,11 +143,29 @@ static enum err_code plan_vector(struct api_call *call, struct store_txn *txn, b
     if (code != ERR_OK)
         return code;
     const struct vectors_generation *active = vectors_generation_find(&all, VECTORS_ACTIVE);
-    if (active == NULL || identity_of(call, active->dim) != active->identity) {
-        a->degraded |= stat.v[STAT_DOCS_TURN] != 0 ? DEGRADED_REINDEX : 0;
+    if (active != NULL && identity_of(call, active->dim) == active->identity)
+        *usable = active;
+    else if (stat.v[STAT_DOCS_TURN] != 0)
+        *degraded |= DEGRADED_REINDEX;
+    return ERR_OK;
+}
+
+/* Finds out whether vectors can be used, and the question's own if it is known. */
+static enum err_code plan_vector(struct api_call *call, struct store_txn *txn, bool *ask,
+                                 struct err *err)
+{
+    struct asking *a = asking_of(call);
+    const struct vectors_generation *usable = NULL;
+    *ask = false;
+    if (a->embed_done)
         return ERR_OK;
-    }
-    set_dense(call, active);
+    a->embed_done = true;
+    if (!wants_vector(call))
+        return ERR_OK;
+    enum err_code code = asking_generation(call, txn, &usable, &a->degraded, err);
+    if (code != ERR_OK || usable == NULL)
+        return code;
+    set_dense(call, usable);
     a->dense.vector = embed_cache_get(call->api->questions, a->dense.identity, a->query.q,
                                       a->dense.dimension, call->arena);
     a->has_vector = a->dense.vector != NULL;

@@ -39,6 +39,12 @@ struct asking_use {
  * those of query_params, or of answer_params. `use` is constant. */
 enum step_verdict asking_start(struct step *step, const struct asking_use *use);
 
+/* The generation that a query of the visit's space may use, NULL: none. `degraded` gets
+ * DEGRADED_REINDEX when there should be one. */
+enum err_code asking_generation(struct api_call *call, struct store_txn *txn,
+                                const struct vectors_generation **usable, unsigned *degraded,
+                                struct err *err) MUST_USE;
+
 /* Where use->reply() leaves what use->next() goes on with; it lives in the call's arena. */
 void **asking_own(struct api_call *call);
 void asking_add_usage(struct model_usage *sum, const struct model_usage *more);
