@@ -27,7 +27,7 @@
 enum {
     LEAST_CONNECTIONS = 4,
     STAGES_QUEUE_MAX = 4096,
-    SETTLE_MS = 2000,                   /* for what the drained writer has answered */
+    SETTLE_MS = 2000, /* for what the drained writer has answered */
     TAIL_MS = 500,
     KEEP_BYTES = 8 << 20, /* freed memory that a thread keeps for its next step */
     MAP_BYTES = 1 << 20,  /* larger blocks go back to the system at once */
@@ -252,9 +252,11 @@ static enum err_code start(struct daemon *d, struct err *err)
         code = start_api(d, err);
     if (code == ERR_OK)
         code = start_http(d, err);
-    if (code == ERR_OK)
-        lanes_scan(d->lanes);
-    return code;
+    if (code != ERR_OK)
+        return code;
+    lanes_scan(d->lanes);
+    works_sweep(d->works);
+    return ERR_OK;
 }
 
 static void announce(const struct daemon *d)
