@@ -8,6 +8,7 @@
 #include "core/base/limits.h"
 #include "core/base/tz.h"
 #include "core/graph/space.h"
+#include "core/ingest/embed.h"
 #include "core/model/models.h"
 #include "core/text/token.h"
 
@@ -93,6 +94,60 @@ static void write_models(struct json_out *out, const struct models *models)
     out_end(out);
 }
 
+static void write_embedded(struct json_out *out, const struct embed_counts *counts)
+{
+    static const char *const names[LAYERS] = {[LAYER_TURN] = "turns",
+                                              [LAYER_FACT] = "facts",
+                                              [LAYER_EPISODE] = "episodes",
+                                              [LAYER_TOPIC] = "topics"};
+    out_object(out, "embedded");
+    for (unsigned layer = 0; layer < LAYERS; layer++)
+        out_u64(out, names[layer], counts->embedded[layer]);
+    out_end(out);
+    out_u64(out, "behind", counts->behind);
+}
+
+static void write_generation(struct json_out *out, const struct vectors_generation *g,
+                             const struct embed_counts *counts)
+{
+    out_u64(out, "dimension", g->dim);
+    out_str(out, "identity", g->line);
+    write_embedded(out, counts);
+}
+
+/* Those that queries use, and beside them those that are to replace them; documents, of which a
+ * long turn has several. */
+static enum err_code write_vectors(struct json_out *out, const struct stage_base *base,
+                                   struct err *err)
+{
+    struct vectors_generations all;
+    struct embed_counts counts, next;
+    enum err_code code = vectors_generations_get(base->txn, base->space, base->arena, &all, err);
+    const struct vectors_generation *active = vectors_generation_find(&all, VECTORS_ACTIVE);
+    const struct vectors_generation *building = vectors_generation_find(&all, VECTORS_BUILDING);
+    if (code == ERR_OK)
+        code = embed_count(base, active, &counts, err);
+    if (code == ERR_OK)
+        code = embed_count(base, building, &next, err);
+    if (code != ERR_OK)
+        return code;
+    out_object(out, "vectors");
+    out_cstr(out, "state", active != NULL ? "active" : building != NULL ? "building" : "none");
+    if (active != NULL)
+        write_generation(out, active, &counts);
+    else if (building != NULL)
+        write_generation(out, building, &next);
+    else
+        write_embedded(out, &counts);
+    if (active != NULL && building != NULL) {
+        out_object(out, "next");
+        write_generation(out, building, &next);
+        out_end(out);
+    }
+    out_end(out);
+    return ERR_OK;
+}
+
 enum err_code spaces_get(struct api_call *call, struct store_txn *txn, struct err *err)
 {
     const struct visit *visit = visit_of(call);
@@ -122,8 +177,11 @@ enum err_code spaces_get(struct api_call *call, struct store_txn *txn, struct er
     out_u64(&out, "bytes", bytes);
     query_write_degraded(&out, degraded);
     write_models(&out, handler_services(call)->models);
-    out_end(&out);
-    return ERR_OK;
+    const struct stage_base base = {txn, visit->space, handler_services(call), call->arena};
+    code = write_vectors(&out, &base, err);
+    if (code == ERR_OK)
+        out_end(&out);
+    return code;
 }
 
 /* --- list --- */

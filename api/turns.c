@@ -21,6 +21,7 @@
 #include "core/base/limits.h"
 #include "core/graph/node_id.h"
 #include "core/ingest/accept.h"
+#include "core/ingest/embed.h"
 
 enum { DEFAULT_WAIT_MS = 30000 };
 
@@ -179,7 +180,8 @@ static enum err_code build_new(struct api_call *call, struct store_txn *txn, str
     struct accept_call accept = {.turns = post->body.turns,
                                  .n = post->body.n,
                                  .messages = post->body.messages,
-                                 .received_ms = handler_now_ms(call)};
+                                 .received_ms = handler_now_ms(call),
+                                 .embeds = embed_is_on(handler_services(call))};
     struct space settings = space_default(accept.received_ms);
     struct space_stat stat = {{0}};
     enum err_code code = ERR_OK;

@@ -15,7 +15,8 @@
  * forget it:
  *   PROCESSED  = SEQ when PENDING, UNFINISHED and FLUSHES are 0, else max(old, batch.processed)
  *   DUE        = 0 (now) when PENDING or FLUSHES > 0 or SMALL_SEGMENTS >= FOLD_SEGMENTS, else the
- *                least of IDLE_DUE, WORK_DUE and EXPIRE_DUE that is not 0; the DUE row follows.
+ *                least of IDLE_DUE, WORK_DUE, EXPIRE_DUE, EMBED_DUE and VECTORS_DUE that is not 0;
+ *                the DUE row follows.
  * Maintenance batches (has_seq false) change no answer, have no seq and no LOG row; DUE is derived
  * for them too.
  *

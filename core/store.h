@@ -75,7 +75,8 @@ enum store_kind {
 #undef X
 };
 
-/* A space's counters, one small value that every batch rewrites. */
+/* A space's counters, one small value that every batch rewrites. New ones go to the end: in rows
+ * that are older they are 0. */
 #define STAT_TABLE(X)                                                                              \
     X(SEQ)          /* number of the last batch */                                                 \
     X(PROCESSED)    /* processed_seq, DESIGN 1 */                                                  \
@@ -107,14 +108,17 @@ enum store_kind {
     X(FLUSHES)        /* flushes not done yet */                                                   \
     X(LAST_ARRIVAL)   /* server time of the last accepted turn, ms */                              \
     X(IDLE_DUE)       /* when the oldest open buffer may have become idle, ms; 0 = none */         \
-    X(WORK_DUE)       /* when the first work with a model is due, ms; 0 = none */                  \
     X(EXPIRE_DUE)     /* when the first EXPIRY row is due, ms; 0 = none */                         \
     X(DUE)            /* time of this space's DUE row + 1; 0 = it has none */                      \
     X(SMALL_SEGMENTS) /* segments made by single batches, not folded yet */                        \
     X(DEAD_DOCS)      /* dead documents that segments may still name */                            \
     X(TEXT_BYTES)     /* bytes of live turns' text */                                              \
-    X(CHANGES) /* batches of the space's lane (stages and deletes), see core/ingest/lane.h */      \
-    X(CREATED) /* ms */
+    X(CHANGES)   /* batches of the space's lane (stages and deletes), see core/ingest/lane.h */    \
+    X(CREATED)   /* ms */                                                                          \
+    X(WORK_DUE)  /* when the first work with a model is due, ms; 0 = none */                       \
+    X(EMBED_DUE) /* when vectors are to be brought up to date, ms; 0 = they are, or not wanted */  \
+    X(EMBED_FAILURES) /* failures of that in a row; above 0: EMBED_DUE is not 0 */                 \
+    X(VECTORS_DUE)    /* when housekeeping of vectors is due, ms; 0 = none */
 
 enum stat_id {
 #define X(name) STAT_##name,

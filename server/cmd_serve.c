@@ -284,9 +284,11 @@ static enum err_code start(struct daemon *d, struct err *err)
         code = start_api(d, err);
     if (code == ERR_OK)
         code = start_http(d, err);
-    if (code == ERR_OK)
-        lanes_scan(d->lanes);
-    return code;
+    if (code != ERR_OK)
+        return code;
+    lanes_scan(d->lanes);
+    works_sweep(d->works);
+    return ERR_OK;
 }
 
 static void announce(const struct daemon *d)

@@ -300,10 +300,11 @@ static bool wait_for(struct runner *runner, struct step *step)
     int64_t until_ms = step->wait_until_ms;
     if (!waits_add(runner->waits, step))
         return false;
-    if (runner->services->lanes != NULL)
+    if (space != 0 && runner->services->lanes != NULL)
         lanes_hurry(runner->services->lanes, space);
     arm(runner, until_ms);
-    tell_current(runner, space); /* R3 */
+    if (space != 0)
+        tell_current(runner, space); /* R3 */
     return true;
 }
 

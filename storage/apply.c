@@ -182,7 +182,8 @@ static int plan_counters(struct apply *a)
 /* The least time that is not 0. */
 static uint64_t first_due(const uint64_t *v)
 {
-    static const enum stat_id times[] = {STAT_IDLE_DUE, STAT_WORK_DUE, STAT_EXPIRE_DUE};
+    static const enum stat_id times[] = {STAT_IDLE_DUE, STAT_WORK_DUE, STAT_EXPIRE_DUE,
+                                         STAT_EMBED_DUE, STAT_VECTORS_DUE};
     uint64_t first = 0;
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         uint64_t due = v[times[i]];

@@ -467,6 +467,16 @@ static enum err_code check_strays(struct check *c, const struct vectors_generati
     return code;
 }
 
+/* E2, E3 of core/ingest/embed.h. */
+static void check_dues(struct check *c, bool has_old)
+{
+    const uint64_t *v = c->stat.v;
+    if (v[STAT_EMBED_FAILURES] != 0 && v[STAT_EMBED_DUE] == 0)
+        check__problem(c, "embedding has failed and is never tried again");
+    if ((has_old || c->rows[KIND_VECTOR_DIRTY] != 0) && v[STAT_VECTORS_DUE] == 0)
+        check__problem(c, "there is housekeeping of vectors to do, and VECTORS_DUE is 0");
+}
+
 enum err_code check__vectors(struct check *c, struct err *err)
 {
     struct vectors_generations all;
@@ -487,5 +497,6 @@ enum err_code check__vectors(struct check *c, struct err *err)
     }
     if (states[VECTORS_BUILDING] > 1 || states[VECTORS_ACTIVE] > 1)
         check__problem(c, "several generations of vectors are built or active");
+    check_dues(c, states[VECTORS_OLD] != 0);
     return code;
 }

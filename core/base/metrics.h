@@ -50,6 +50,9 @@
     X(FACTS_DUPLICATE, "hypermem_facts_total", "outcome=\"duplicate\"", "")                        \
     X(FACTS_ECHO, "hypermem_facts_total", "outcome=\"echo\"", "")                                  \
     X(FACTS_DELETED, "hypermem_facts_total", "outcome=\"deleted\"", "")                            \
+    X(EMBED_STORED, "hypermem_embedding_texts_total", "outcome=\"stored\"",                        \
+      "Documents that got a vector, or could not have one")                                        \
+    X(EMBED_FAILED, "hypermem_embedding_texts_total", "outcome=\"failed\"", "")                    \
     X(STAGE_RETRIES, "hypermem_stage_retries_total", "", "Stage batches built again")              \
     X(STAGE_FAILURES, "hypermem_stage_failures_total", "", "Stage steps that failed")              \
     X(FOLDS, "hypermem_folds_total", "", "Index segments folded")                                  \
@@ -90,6 +93,7 @@ enum metric_counter {
     X(STAGE_BUILD, "hypermem_job_duration_seconds", "stage=\"episode\"", "Stage time")             \
     X(STAGE_FOLD, "hypermem_job_duration_seconds", "stage=\"fold\"", "")                           \
     X(STAGE_REMOVE, "hypermem_job_duration_seconds", "stage=\"remove\"", "")                       \
+    X(STAGE_VECTORS, "hypermem_job_duration_seconds", "stage=\"vectors\"", "")                     \
     METRIC_MODEL_ROWS(X, LLM, "hypermem_llm_request_duration_seconds", "",                         \
                       "Time of requests to model providers")
 

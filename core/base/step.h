@@ -9,7 +9,8 @@
  *                set and run() is called again on a worker of the same pool. Refusals that name a
  *                full queue or disk come back the same way
  *   STEP_WAIT    until processed_seq of wait_space >= wait_seq, or the space is dropped, or
- *                wait_until_ms (monotonic) passes: then timed_out is true
+ *                wait_until_ms (monotonic) passes: then timed_out is true. wait_space 0: the time
+ *                alone
  *   STEP_CALL    carry out `call` (core/model/call.h): run() is called when it is done, on a worker
  *                of the same pool. A lane that is held is left first
  *   STEP_LANE    wait for the lane of lane_space (core/ingest/lane.h): run() is called when no

@@ -200,6 +200,17 @@ enum err_code vectors_activate(const struct vectors_generations *all, struct bat
     return batch_ok(batch) ? ERR_OK : vectors__memory(err);
 }
 
+enum err_code vectors_abandon(const struct vectors_generations *all, struct batch *batch,
+                              struct err *err)
+{
+    struct vectors_generation *g = vectors_generation_find(all, VECTORS_BUILDING);
+    if (g == NULL)
+        return err_set(err, ERR_PRECONDITION, "no generation of vectors is being built");
+    g->state = VECTORS_OLD;
+    vectors_save(g, batch);
+    return batch_ok(batch) ? ERR_OK : vectors__memory(err);
+}
+
 /* --- marks --- */
 
 uint32_t vectors__mark(struct batch *batch, uint32_t generation, unsigned layer, uint32_t first,

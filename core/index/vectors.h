@@ -6,6 +6,7 @@
  *
  *                 start            activate           activate of the next       drop
  *   (nothing) ----------> BUILDING ---------> ACTIVE --------------------> OLD ------> (nothing)
+ *                            `--------------- abandon ---------------------^
  *
  * Base rows. A document of a layer (core/index/segment.h) has a row h_v: int8 values and a scale of
  * 1 / |values|, so that what the row stands for has length 1 to 1.2e-7. That is the base vector;
@@ -149,6 +150,11 @@ enum err_code vectors_start(const struct vectors_generations *all, struct batch 
  * being built. */
 enum err_code vectors_activate(const struct vectors_generations *all, struct batch *batch,
                                struct err *err) MUST_USE;
+
+/* The one that is being built becomes old: its identity is not wanted any more. ERR_PRECONDITION
+ * when none is being built. */
+enum err_code vectors_abandon(const struct vectors_generations *all, struct batch *batch,
+                              struct err *err) MUST_USE;
 
 /* --- writing --- */
 

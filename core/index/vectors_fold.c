@@ -247,7 +247,16 @@ static bool is_known(const struct drop *d, uint32_t number)
     return false;
 }
 
-/* Up to DROP_ROWS rows in all. Numbers ascend, so what is old or gone comes first. */
+/* Behind all rows of a generation. */
+static enum err_code pass_by(struct store_cursor *cursor, uint32_t number, struct store_item *item,
+                             struct err *err)
+{
+    char key[VECTORS_KEY];
+    vectors_key(key, number + 1, 0, 0);
+    return store_cursor_seek(cursor, (struct str){key, sizeof key}, item, err);
+}
+
+/* Up to DROP_ROWS rows in all. One that was given up is younger than the one that is active. */
 static enum err_code drop_kind(struct drop *d, enum store_kind kind, struct err *err)
 {
     struct store_cursor *cursor = NULL;
@@ -261,8 +270,11 @@ static enum err_code drop_kind(struct drop *d, enum store_kind kind, struct err 
                          item.key.len);
             break;
         }
-        if (is_known(d, be32_get(item.key.at)))
-            break;
+        uint32_t number = be32_get(item.key.at);
+        if (is_known(d, number)) {
+            rc = pass_by(cursor, number, &item, err);
+            continue;
+        }
         (void)batch_del(d->batch, kind, item.key, 0);
         d->rows++;
         rc = store_cursor_next(cursor, &item, err);

@@ -36,6 +36,7 @@ struct accept_call {
     uint32_t n;
     bool messages; /* from `messages`: the history rule applies; `noun` in parameters */
     int64_t received_ms;
+    bool embeds; /* an embed provider is configured: new documents make the space due */
 };
 
 struct accepted_turn {

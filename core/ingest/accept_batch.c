@@ -5,6 +5,7 @@
 #include "core/index/column.h"
 #include "core/index/segment.h"
 #include "core/ingest/accept_int.h"
+#include "core/ingest/embed.h"
 #include "core/text/date_terms.h"
 #include "core/text/sentence.h"
 
@@ -220,12 +221,10 @@ static enum err_code add_segment(struct maker *maker, struct err *err)
 
 /* The language decides the terms and may change while there is no turn, so the first turns insist
  * on the settings they were built with. */
-static enum err_code need_settings(const struct accept_work *work, struct batch *batch,
-                                   struct err *err)
+static enum err_code need_settings(struct accept_work *work, struct batch *batch, struct err *err)
 {
-    struct space_stat stat;
-    enum err_code rc = store_stat(work->txn, work->space, &stat, err);
-    if (rc == ERR_OK && stat.v[STAT_TURNS] == 0)
+    enum err_code rc = store_stat(work->txn, work->space, &work->stat, err);
+    if (rc == ERR_OK && work->stat.v[STAT_TURNS] == 0)
         batch_need_version(batch, KIND_META, STR(""), work->settings->seq);
     return rc;
 }
@@ -258,6 +257,8 @@ static void add_counters(struct maker *maker)
     batch_add(batch, STAT_TURNS, n);
     batch_add(batch, STAT_PENDING, n);
     batch_set(batch, STAT_LAST_ARRIVAL, (uint64_t)maker->work->call->received_ms);
+    if (maker->work->call->embeds)
+        embed_note_docs(batch, &maker->work->stat, maker->work->call->received_ms);
     batch_log(batch, CHANGE_ADD, KIND_TURN, maker->turn_slot, 0, n);
 }
 

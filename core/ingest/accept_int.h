@@ -13,6 +13,7 @@ struct accept_work {
     struct arena *arena;
     uint32_t *fresh; /* indexes in the call of the new turns, in order */
     uint32_t n_fresh;
+    struct space_stat stat; /* zeroed for a space that the batch creates */
     struct accept_plan *plan;
 };
 

@@ -126,6 +126,9 @@ enum err_code closed_index_again(struct closed *c, struct err *err)
     if (rc == ERR_OK)
         rc = index_told_episode(&w->reader, &c->dialogue, &c->episode, &c->bag, err);
     (void)column_put(w->batch, COLUMN_EPISODE_DOC, c->episode.doc, &none, 1);
+    for (unsigned i = 0; i < c->episode.n_topics; i++)
+        embed_note_edge(&w->generations, w->batch, KIND_TOPIC_EDGE, c->episode.topics[i],
+                        w->now_ms);
     c->episode.doc = (uint32_t)w->stat.v[STAT_NEXT_DOC_EPISODE];
     c->has_doc = true;
     return rc;
@@ -143,6 +146,7 @@ void closed_put_edge(struct stage_work *w, enum store_kind kind, uint32_t parent
         w->batch->failed = true;
     else
         (void)batch_put_u32(w->batch, kind, parent, buf_str(&value), 0);
+    embed_note_edge(&w->generations, w->batch, kind, parent, w->now_ms);
 }
 
 static void put_record(struct closed *c)

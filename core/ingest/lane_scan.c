@@ -8,6 +8,7 @@ enum { DUE_KEY = 16 };
 
 struct scan {
     struct lanes *lanes;
+    struct store_txn *txn;
     struct store_cursor *cursor;
     uint64_t now_ms;
     bool full; /* no place left */
@@ -19,7 +20,7 @@ static bool is_at_work(const struct scan *scan, const struct store_item *item)
 {
     struct works *works = scan->lanes->services->works;
     return works != NULL && be64_get(item->key.at) != 0 &&
-           works_has(works, be64_get(item->key.at + 8));
+           works_minds(works, scan->txn, be64_get(item->key.at + 8), scan->now_ms);
 }
 
 static enum lane_start start(struct scan *scan, const struct store_item *item)
@@ -70,14 +71,13 @@ static enum err_code walk_round(struct scan *scan, struct str from, struct err *
 
 static enum err_code scan_due(struct scan *scan, struct str from, struct err *err)
 {
-    struct store_txn *txn = NULL;
-    enum err_code rc = store_begin(scan->lanes->services->store, &txn, err);
+    enum err_code rc = store_begin(scan->lanes->services->store, &scan->txn, err);
     if (rc == ERR_OK)
-        rc = store_cursor_open(txn, 0, KIND_DUE, &scan->cursor, err);
+        rc = store_cursor_open(scan->txn, 0, KIND_DUE, &scan->cursor, err);
     if (rc == ERR_OK)
         rc = walk_round(scan, from, err);
     store_cursor_close(scan->cursor);
-    store_end(txn);
+    store_end(scan->txn);
     return rc;
 }
 

@@ -186,8 +186,20 @@ static enum err_code write_segment(struct removal *r, struct err *err)
     return segment_add(r->batch, docs, n, &bases, err);
 }
 
+/* Rows of dead documents are folded away; those of new ones are asked for, or it is found that
+ * there is nobody to ask. */
+static void note_vectors(struct removal *r)
+{
+    if (r->generations.n == 0)
+        return;
+    batch_min(r->batch, STAT_VECTORS_DUE, EMBED_SETTLE_MS);
+    if (r->new_episode_docs != 0 || r->new_topic_docs != 0)
+        embed_note_docs(r->batch, &r->stat, 0);
+}
+
 static enum err_code write(struct removal *r, struct err *err)
 {
+    note_vectors(r);
     batch_need_stat(r->batch, STAT_CHANGES, r->stat.v[STAT_CHANGES]);
     batch_add(r->batch, STAT_CHANGES, 1);
     enum err_code rc = remove__write_turns(r, err);
@@ -224,7 +236,9 @@ static enum err_code begin(struct removal *r, enum batch_cause cause, struct err
     r->lengths = lengths_new(r->txn, r->space, r->arena);
     r->columns = columns_new(r->txn, r->space, r->arena);
     bool ok = r->batch != NULL && r->lengths != NULL && r->columns != NULL;
-    return ok ? ERR_OK : remove__memory(err);
+    if (!ok)
+        return remove__memory(err);
+    return vectors_generations_get(r->txn, r->space, r->arena, &r->generations, err);
 }
 
 static enum err_code follow(struct removal *r, struct err *err)

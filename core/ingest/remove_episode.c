@@ -189,8 +189,10 @@ static enum err_code write_episode(struct removal *r, struct remove_episode *ent
     }
     if (entry->gone || entry->rebuilt || entry->relinked)
         write_column(r, entry);
-    if (entry->gone || entry->edge_changed)
+    if (entry->gone || entry->edge_changed) {
         write_edge(r, entry);
+        embed_note_edge(&r->generations, r->batch, KIND_EPISODE_EDGE, entry->node.id, 0);
+    }
     return rc;
 }
 

@@ -12,6 +12,7 @@
 #include "core/index/column.h"
 #include "core/index/lengths.h"
 #include "core/ingest/boundary.h"
+#include "core/ingest/embed.h"
 #include "core/ingest/rebuild.h"
 #include "core/ingest/remove.h"
 
@@ -104,6 +105,7 @@ struct removal {
     struct space_stat stat;
     struct lengths *lengths;
     struct columns *columns;
+    struct vectors_generations generations;
     struct remove_table turns, rows, buffers, facts, episodes, topics;
     uint32_t *gone_turns, *gone_facts; /* ascending, once settled */
     uint32_t n_gone_turns, n_gone_facts;

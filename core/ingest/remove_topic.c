@@ -206,6 +206,8 @@ static enum err_code write_topic(struct removal *r, struct remove_topic *entry, 
         if (rc == ERR_OK)
             rc = remove__blank(r, KIND_TOPIC, entry->node.id, err);
     }
+    if (entry->gone || entry->rebuilt)
+        embed_note_edge(&r->generations, r->batch, KIND_TOPIC_EDGE, entry->node.id, 0);
     if (entry->gone) {
         write_gone(r, entry);
         return rc;

@@ -35,7 +35,8 @@ static enum err_code start(struct stage_work *w, struct err *err)
     w->looked = (uint32_t)w->stat.v[STAT_LOOKED];
     w->by_model = w->services->models != NULL && models_has_stages(w->services->models);
     w->work_seq = UINT64_MAX;
-    return stage__open_all(w, err);
+    rc = vectors_generations_get(w->txn, w->space, w->arena, &w->generations, err);
+    return rc == ERR_OK ? stage__open_all(w, err) : rc;
 }
 
 enum err_code stage__outlook(struct stage_work *w, const struct work_row *const *rows, unsigned n,
@@ -257,7 +258,8 @@ enum err_code stage_build(struct store_txn *txn, uint64_t space, const struct se
     enum err_code rc = build_chain(c, unit, err);
     if (rc != ERR_OK || unit->batch != NULL)
         return rc;
-    return upkeep_build(txn, space, c->now_ms, arena, unit, err);
+    const struct stage_base base = {txn, space, services, arena};
+    return upkeep_build(&base, c->now_ms, unit, err);
 }
 
 /* --- one act --- */

@@ -26,6 +26,14 @@
 #include "core/batch.h"
 #include "core/services.h"
 
+/* What is read and with what. */
+struct stage_base {
+    struct store_txn *txn;
+    uint64_t space;
+    const struct services *services;
+    struct arena *arena;
+};
+
 struct stage_unit {
     struct batch *batch;         /* NULL: nothing to do now */
     bool more;                   /* probably more to do at once */

@@ -35,6 +35,8 @@ enum err_code stage__docs_add(struct stage_work *w, const struct segment_doc *do
     enum err_code rc = segment_add_lengths(w->batch, docs, n, &bases, err);
     if (rc != ERR_OK)
         return rc;
+    if (embed_is_on(w->services))
+        embed_note_docs(w->batch, &w->stat, w->now_ms);
     if (!grow(w->arena, (void **)&all->at, all->n, &all->cap, n, sizeof *all->at))
         return stage__memory(err);
     for (uint32_t i = 0; i < n; i++) {

@@ -17,6 +17,7 @@
 #include "core/index/lengths.h"
 #include "core/index/segment.h"
 #include "core/ingest/boundary_rule.h"
+#include "core/ingest/embed.h"
 #include "core/ingest/job.h"
 #include "core/ingest/stage.h"
 #include "core/ingest/stage_dialogue.h"
@@ -61,6 +62,7 @@ struct stage_work {
     struct said_reader reader;
     struct columns *columns;
     struct lengths *lengths;
+    struct vectors_generations generations; /* n 0: hyperedges have no vectors */
     int64_t now_ms;
     bool by_model; /* a chat model says where episodes end and what they are */
 
@@ -132,12 +134,6 @@ enum err_code stage__outlook(struct stage_work *w, const struct work_row *const 
 /* A batch that does one thing in a space's lane, with all that a unit has at hand. NULL: `act`
  * changed nothing (w->changed). */
 typedef enum err_code stage_act_fn(struct stage_work *w, void *arg, struct err *err);
-struct stage_base {
-    struct store_txn *txn;
-    uint64_t space;
-    const struct services *services;
-    struct arena *arena;
-};
 enum err_code stage_act(const struct stage_base *base, stage_act_fn *act, void *arg,
                         struct batch **batch, struct err *err) MUST_USE;
 

@@ -75,18 +75,21 @@ static enum err_code build_expiry(struct store_txn *txn, const struct space_stat
     return ERR_OK;
 }
 
-enum err_code upkeep_build(struct store_txn *txn, uint64_t space, int64_t now_ms,
-                           struct arena *arena, struct stage_unit *unit, struct err *err)
+enum err_code upkeep_build(const struct stage_base *base, int64_t now_ms, struct stage_unit *unit,
+                           struct err *err)
 {
     *unit = (struct stage_unit){0};
     struct space_stat stat;
-    enum err_code rc = store_stat(txn, space, &stat, err);
+    struct store_txn *txn = base->txn;
+    enum err_code rc = store_stat(txn, base->space, &stat, err);
     if (rc != ERR_OK)
         return rc;
-    struct batch *batch = batch_new(arena, space, CAUSE_KEEP);
+    struct batch *batch = batch_new(base->arena, base->space, CAUSE_KEEP);
     if (batch == NULL)
         return memory(err);
     rc = build_fold(txn, &stat, batch, unit, err);
+    if (rc == ERR_OK && unit->batch == NULL)
+        rc = upkeep__vectors(base, &stat, now_ms, unit, err);
     if (rc != ERR_OK || unit->batch != NULL)
         return rc;
     uint64_t due = stat.v[STAT_EXPIRE_DUE];

@@ -1,5 +1,5 @@
 /* Housekeeping of one space, a bounded unit at a time, for when no turn work is due: a fold of the
- * inverted index, else rows whose time is over (KIND_EXPIRY names them). Maintenance batches: they
+ * inverted index, else a step of the vector index (upkeep_vectors.c), else rows whose time is over (KIND_EXPIRY names them). Maintenance batches: they
  * change no answer and have no seq.
  *
  * STAT_EXPIRE_DUE is the time of the first EXPIRY row, exactly, 0 when there is none. Rows are
@@ -14,7 +14,11 @@
 enum { UPKEEP_ROWS = 256 }; /* expired rows a unit */
 
 /* unit->batch NULL: nothing to do now. */
-enum err_code upkeep_build(struct store_txn *txn, uint64_t space, int64_t now_ms,
-                           struct arena *arena, struct stage_unit *unit, struct err *err) MUST_USE;
+enum err_code upkeep_build(const struct stage_base *base, int64_t now_ms, struct stage_unit *unit,
+                           struct err *err) MUST_USE;
+/* Settles, folds or drops, once VECTORS_DUE has come; takes EMBED_DUE away where there is no embed
+ * provider. */
+enum err_code upkeep__vectors(const struct stage_base *base, const struct space_stat *stat,
+                              int64_t now_ms, struct stage_unit *unit, struct err *err) MUST_USE;
 
 #endif

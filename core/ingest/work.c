@@ -5,6 +5,7 @@
 
 #include "core/base/hash.h"
 #include "core/ingest/boundary.h"
+#include "core/ingest/embed.h"
 #include "core/ingest/work_int.h"
 
 struct works *works_new(lanes_submit_fn *submit, void *arg)
@@ -85,18 +86,22 @@ static unsigned count(const struct works *works, uint64_t space)
     return n;
 }
 
-/* NULL: it runs already, there is no place, or the daemon stops. */
+/* No place is left; who frees one looks for those that are due. */
+static bool is_full(struct works *works, enum work_kind kind)
+{
+    bool no_place = works->free == NULL;
+    bool no_embed = kind == WORK_EMBED && works->embeds >= EMBEDS_MAX;
+    works->overflow |= no_place;
+    works->embeds_wait |= no_embed;
+    return no_place || no_embed;
+}
+
 static struct work *take(struct works *works, uint64_t space, enum work_kind kind, uint64_t id)
 {
-    if (works->stopping || find(works, space, kind, id) != NULL) /* W1 */
-        return NULL;
-    if (works->free == NULL || count(works, space) >= WORKS_PER_SPACE) {
-        works->overflow |= works->free == NULL;
-        return NULL;
-    }
     struct work *work = works->free;
     works->free = work->next_free;
     works->busy++;
+    works->embeds += kind == WORK_EMBED;
     *work = (struct work){.works = works, .kind = kind, .space = space, .id = id};
     work->random = hash64((struct str){(const char *)&work->id, sizeof work->id}) ^ space;
     work->step.run = work__run;
@@ -116,12 +121,17 @@ struct dispatch {
 
 static void start(struct dispatch *d, enum work_kind kind, uint64_t id)
 {
-    lock(d->works);
-    struct work *work = take(d->works, d->space, kind, id);
-    unlock(d->works);
+    struct works *works = d->works;
+    struct work *work = NULL;
+    lock(works);
+    bool wanted = !works->stopping && find(works, d->space, kind, id) == NULL && /* W1 */
+                  count(works, d->space) < WORKS_PER_SPACE;
+    if (wanted && !is_full(works, kind))
+        work = take(works, d->space, kind, id);
+    unlock(works);
+    d->started += wanted;
     if (work == NULL)
         return;
-    d->started++;
     d->works->submit(&work->step, d->works->arg);
 }
 
@@ -176,6 +186,11 @@ each(struct store_txn *txn, struct dispatch *d, enum store_kind kind,
     return rc;
 }
 
+static bool is_due(const struct space_stat *stat, enum stat_id id, uint64_t now_ms)
+{
+    return stat->v[id] != 0 && stat->v[id] <= now_ms;
+}
+
 enum err_code works_dispatch(struct works *works, struct store_txn *txn, uint64_t space,
                              unsigned *started, struct err *err)
 {
@@ -184,12 +199,13 @@ enum err_code works_dispatch(struct works *works, struct store_txn *txn, uint64_
     struct space_stat stat;
     *started = 0;
     enum err_code rc = store_stat(txn, space, &stat, err);
-    uint64_t due = stat.v[STAT_WORK_DUE];
-    if (rc != ERR_OK || due == 0 || due > d.now_ms)
-        return rc;
-    rc = each(txn, &d, KIND_WORK, start_episodes, err);
-    if (rc == ERR_OK)
-        rc = each(txn, &d, KIND_BUFFER, start_boundaries, err);
+    if (rc == ERR_OK && is_due(&stat, STAT_WORK_DUE, d.now_ms)) {
+        rc = each(txn, &d, KIND_WORK, start_episodes, err);
+        if (rc == ERR_OK)
+            rc = each(txn, &d, KIND_BUFFER, start_boundaries, err);
+    }
+    if (rc == ERR_OK && is_due(&stat, STAT_EMBED_DUE, d.now_ms) && embed_is_on(works->services))
+        start(&d, WORK_EMBED, 0);
     *started = d.started;
     return rc;
 }
@@ -205,8 +221,12 @@ void work__finish(struct step *step)
     arena_free(work->arena);
     arena_free(work->batch_arena);
     lock(works);
-    bool again = works->overflow && !works->stopping;
+    works->embeds -= work->kind == WORK_EMBED;
+    /* Half of them at once: a scan for each would read the same DUE rows again. */
+    bool embeds = works->embeds_wait && works->embeds <= EMBEDS_MAX / 2;
+    bool again = (works->overflow || embeds) && !works->stopping;
     works->overflow = false;
+    works->embeds_wait = works->embeds_wait && !embeds;
     *work = (struct work){.next_free = works->free};
     works->free = work;
     works->busy--;
@@ -223,6 +243,46 @@ bool works_has(struct works *works, uint64_t space)
     bool has = count(works, space) != 0;
     unlock(works);
     return has;
+}
+
+bool work__embeds_wait(struct work *work)
+{
+    lock(work->works);
+    bool wait = work->works->embeds_wait;
+    unlock(work->works);
+    return wait;
+}
+
+/* Vectors alone may be behind for long, and nothing else of the space waits for them. */
+static bool has_other_due(struct store_txn *txn, uint64_t space, uint64_t now_ms)
+{
+    static const enum stat_id others[] = {STAT_IDLE_DUE, STAT_WORK_DUE, STAT_EXPIRE_DUE,
+                                          STAT_VECTORS_DUE};
+    struct space_stat stat;
+    struct err err;
+    bool due = store_stat(txn, space, &stat, &err) != ERR_OK;
+    for (size_t i = 0; !due && i < sizeof others / sizeof others[0]; i++)
+        due = is_due(&stat, others[i], now_ms);
+    return due || !is_due(&stat, STAT_EMBED_DUE, now_ms);
+}
+
+bool works_minds(struct works *works, struct store_txn *txn, uint64_t space, uint64_t now_ms)
+{
+    lock(works);
+    bool embeds = find(works, space, WORK_EMBED, 0) != NULL;
+    bool others = count(works, space) > (embeds ? 1U : 0U);
+    bool full = !embeds && works->embeds >= EMBEDS_MAX;
+    unlock(works);
+    if (others || !(embeds || full))
+        return others;
+    if (has_other_due(txn, space, now_ms))
+        return false;
+    lock(works);
+    /* The last of them may have ended meanwhile, and found that nobody waits. */
+    full = full && works->embeds >= EMBEDS_MAX;
+    works->embeds_wait |= full;
+    unlock(works);
+    return embeds || full;
 }
 
 void works_cancel(struct works *works, uint64_t space, uint64_t seq)
@@ -252,19 +312,22 @@ void works_stop(struct works *works)
 unsigned works_busy(struct works *works)
 {
     lock(works);
-    unsigned busy = works->busy;
+    unsigned busy = works->busy + (works->sweep.works != NULL);
     unlock(works);
     return busy;
 }
 
 void works_check(struct works *works)
 {
-    unsigned live = 0, idle = 0;
+    unsigned live = 0, idle = 0, embeds = 0;
     lock(works);
-    for (size_t i = 0; i < WORKS_MAX; i++)
+    for (size_t i = 0; i < WORKS_MAX; i++) {
         live += is_live(&works->work[i]);
+        embeds += is_live(&works->work[i]) && works->work[i].kind == WORK_EMBED;
+    }
     for (const struct work *work = works->free; work != NULL; work = work->next_free)
         idle++;
     ASSERT(live == works->busy && live + idle == WORKS_MAX); /* W1, W3 */
+    ASSERT(embeds == works->embeds && embeds <= EMBEDS_MAX);
     unlock(works);
 }

@@ -14,6 +14,10 @@
  * A boundary question of a session is the same without a job: its due time stands in the BUFFER
  * row, and its answer closes drafts, one batch a cut.
  *
+ * Vectors are brought up to date the same way, without a job: one step a space, whose due time is
+ * STAT_EMBED_DUE (embed.h). EMBEDS_MAX at once, so that they leave places for the others. With an
+ * outage the due time moves away; it is never given up.
+ *
  * When a model fails. A model call has tried what it can (core/model/call.h). Then the row gets a
  * later due time (doubled each time, full jitter, at least what the provider asked for) and the
  * step ends: nothing is held. After WORK_ATTEMPTS failures in a row, or model_patience_ms after the
@@ -28,7 +32,8 @@
  * WORK row: key b64 job seq; value LE64 due ms (0: at once), LE64 seq of the first turn's batch
  * (what holds processed_seq back), u8 stage.
  *
- * W1  at most one step a row, WORKS_MAX in all, WORKS_PER_SPACE a space.
+ * W1  at most one step a row, one to embed a space, EMBEDS_MAX of those, WORKS_MAX in all,
+ *     WORKS_PER_SPACE a space.
  * W2  WORK rows and the stages of jobs are written in the space's lane only.
  * W3  no memory but the step's own arena; a table of WORKS_MAX places is made once.
  * Threads: any; one lock, a leaf. */
@@ -39,7 +44,7 @@
 #include "core/ingest/job.h"
 #include "core/ingest/lane.h"
 
-enum { WORKS_MAX = 256, WORKS_PER_SPACE = 16, WORK_ATTEMPTS = 6 };
+enum { WORKS_MAX = 256, WORKS_PER_SPACE = 16, EMBEDS_MAX = 32, WORK_ATTEMPTS = 6 };
 
 struct works;
 
@@ -48,11 +53,17 @@ void works_bind(struct works *works, const struct services *services);
 void works_free(struct works *works); /* all steps must be finished; NULL is fine */
 
 /* Starts what is due in the space and not running. For the lane's stage step, which holds the lane.
- * *started: how many. */
+ * *started: how many, those included that wait for a place. */
 enum err_code works_dispatch(struct works *works, struct store_txn *txn, uint64_t space,
                              unsigned *started, struct err *err) MUST_USE;
 /* Some step of the space is queued or running: its end looks at the space again. */
 bool works_has(struct works *works, uint64_t space);
+/* Finds the spaces whose vectors are behind though nothing says so: once, at start, behind
+ * everything else. Nothing is done without an embed provider. */
+void works_sweep(struct works *works);
+/* For a scan that finds a DUE row with a time: the row is that of steps which run or wait for a
+ * place, and what ends looks at the space again. */
+bool works_minds(struct works *works, struct store_txn *txn, uint64_t space, uint64_t now_ms);
 /* Cancels the step of a job, if one runs: its call ends, its answer is dropped. */
 void works_cancel(struct works *works, uint64_t space, uint64_t seq);
 /* No new step is started; those that run end at their next turn. */

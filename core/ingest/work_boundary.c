@@ -193,4 +193,4 @@ static enum err_code apply(struct work *work, struct store_txn *txn, struct batc
     return rc;
 }
 
-const struct work_ops work__boundary = {prepare, apply};
+const struct work_ops work__boundary = {prepare, apply, NULL};

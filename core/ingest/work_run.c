@@ -10,8 +10,9 @@ enum {
     BACKOFF_LAST_MS = 120 * 1000,
 };
 
-static const struct work_ops *const ops[WORK_KINDS] = {
-    [WORK_EPISODE] = &work__episode, [WORK_BOUNDARY] = &work__boundary};
+static const struct work_ops *const ops[WORK_KINDS] = {[WORK_EPISODE] = &work__episode,
+                                                       [WORK_BOUNDARY] = &work__boundary,
+                                                       [WORK_EMBED] = &work__embed};
 
 static enum step_verdict prepare(struct step *step), apply(struct step *step),
     committed(struct step *step), answered(struct step *step);
@@ -34,6 +35,11 @@ static uint64_t draw(struct work *work)
 {
     work->random = work->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return work->random >> 33;
+}
+
+uint64_t work__draw(struct work *work, uint64_t most)
+{
+    return draw(work) % most;
 }
 
 uint64_t work__seed(struct work *work)
@@ -174,6 +180,8 @@ static enum step_verdict committed(struct step *step)
     if (step->outcome != ERR_OK)
         return failed(work, &step->err);
     look_again(work);
+    if (ops[work->kind]->done != NULL)
+        ops[work->kind]->done(work);
     if (work->next == WORK_APPLY)
         return apply(step);
     return work->next == WORK_PREPARE ? prepare(step) : STEP_DONE;

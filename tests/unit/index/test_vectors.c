@@ -158,6 +158,55 @@ START_TEST(generations_follow_one_another)
 END_TEST
 
 /* A batch built before the switch marks a generation that is gone when it commits. */
+static void abandon(enum err_code wanted)
+{
+    struct err err;
+    vmodel_begin(&m);
+    ck_assert_int_eq(vectors_abandon(&m.all, m.batch, &err), wanted);
+    if (wanted == ERR_OK)
+        harness_commit(m.h, m.batch);
+}
+
+static void add_to_the_next(void)
+{
+    struct err err;
+    float rows[2 * 12];
+    const uint32_t docs[2] = {0, 1};
+    for (unsigned i = 0; i < 24; i++)
+        rows[i] = (float)(i + 1);
+    const struct vectors_docs add = {LAYER_TOPIC, docs, 2, rows, NULL, 2};
+    vmodel_begin(&m);
+    ck_assert_int_eq(vectors_add(&m.all.at[1], m.kernels, m.batch, &add, &err), ERR_OK);
+    vectors_edge_dirty(&m.all, m.batch, KIND_TOPIC_EDGE, 1, VECTORS_NO_SLOT);
+    vectors_save(&m.all.at[1], m.batch);
+    harness_commit(m.h, m.batch);
+}
+
+/* Its rows lie behind those of the active one. */
+START_TEST(one_that_is_given_up_goes_alone)
+{
+    small_world(20);
+    vmodel_embed_all(&m);
+    vmodel_settle_all(&m);
+    abandon(ERR_PRECONDITION);
+    ck_assert_int_eq(life(false, "the next"), ERR_OK);
+    add_to_the_next();
+    abandon(ERR_OK);
+    vmodel_begin(&m);
+    ck_assert_int_eq(m.all.at[1].state, VECTORS_OLD);
+    ck_assert_int_eq(life(false, "another"), ERR_OK); /* beside the one that goes */
+    ck_assert(drop_once());
+    ck_assert(!drop_once());
+    vmodel_begin(&m);
+    ck_assert_uint_eq(m.all.n, 2);
+    ck_assert_uint_eq(m.all.at[0].number, 1);
+    ck_assert_uint_eq(m.all.at[1].number, 3);
+    vmodel_settle_all(&m);
+    (void)vmodel_check(&m, 2);
+    ck_assert_int_eq(life(true, ""), ERR_OK);
+}
+END_TEST
+
 START_TEST(marks_for_nobody_are_dropped)
 {
     small_world(3);
@@ -867,6 +916,7 @@ Suite *suite_vectors(void)
     tcase_add_test(tcase, blocks_fill_their_pages);
     tcase_add_test(tcase, rows_begin_on_cache_lines);
     tcase_add_test(tcase, generations_follow_one_another);
+    tcase_add_test(tcase, one_that_is_given_up_goes_alone);
     tcase_add_test(tcase, marks_for_nobody_are_dropped);
     tcase_add_test(tcase, a_mark_meets_the_generation_that_was_started);
     tcase_add_test(tcase, a_mark_takes_its_parent_from_a_slot);

@@ -686,7 +686,7 @@ START_TEST(the_largest_body_fits_into_a_request)
     for (int i = 0; i < 4; i++)
         turns[i] = (struct turn_input){.text = buf_str(&text)};
     struct arena *arena = arena_new(ARENA_REQUEST_BYTES - 3 * LIMIT_BODY_BYTES);
-    struct accept_call call = {turns, 4, false, KIT_NOW};
+    struct accept_call call = {turns, 4, false, KIT_NOW, false};
     struct accept_plan plan;
     struct err err = {.code = ERR_OK};
     struct store_txn *txn = begin(&kit.f);

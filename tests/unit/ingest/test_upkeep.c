@@ -15,11 +15,15 @@ static void teardown(void)
     kit_fini(&kit);
 }
 
+/* No models: nothing is asked of anybody. */
+static const struct services services = {.models = NULL};
+
 static enum err_code build(struct stage_unit *unit)
 {
     struct err err = {.code = ERR_OK};
     struct store_txn *txn = begin(&kit.f);
-    enum err_code rc = upkeep_build(txn, kit.space, kit.now_ms, kit_arena(&kit), unit, &err);
+    const struct stage_base base = {txn, kit.space, &services, kit_arena(&kit)};
+    enum err_code rc = upkeep_build(&base, kit.now_ms, unit, &err);
     store_end(txn);
     ck_assert_int_eq(rc, err.code);
     return rc;
@@ -190,7 +194,8 @@ START_TEST(memory_runs_out)
         struct stage_unit unit;
         struct store_txn *txn = begin(&kit.f);
         arena_fail_after(arena, n);
-        rc = upkeep_build(txn, kit.space, kit.now_ms, arena, &unit, &err);
+        const struct stage_base base = {txn, kit.space, &services, arena};
+        rc = upkeep_build(&base, kit.now_ms, &unit, &err);
         store_end(txn);
         ck_assert(rc == ERR_OK || (rc == ERR_EXHAUSTED && unit.batch == NULL));
         arena_free(arena);

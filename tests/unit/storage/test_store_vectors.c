@@ -142,6 +142,7 @@ START_TEST(marks_excuse_what_is_not_settled)
     edge_encode(&(struct edge){members, 2}, &buf);
     (void)batch_put_u32(batch, KIND_EPISODE_EDGE, 1, buf_str(&buf), 0);
     vectors_edge_dirty(&all, batch, KIND_EPISODE_EDGE, 1, VECTORS_NO_SLOT);
+    batch_min(batch, STAT_VECTORS_DUE, 1000);
     commit(batch);
     ck_assert_uint_gt(check(), 0); /* the weight of the fact itself */
     ck_assert_msg(strstr(lines, "vector") == NULL, "%s", lines);
@@ -333,6 +334,20 @@ static void d_mark(void)
 {
     put(KIND_VECTOR_DIRTY, key_of(LAYER_TOPIC, 0), STR("12345678"));
 }
+static void d_mark_forgotten(void)
+{
+    put(KIND_VECTOR_DIRTY, key_of(EDGE_FACTS, 1), STR("12345678"));
+}
+static void d_old_forgotten(void)
+{
+    change(KIND_GENERATION, STR("\0\0\0\1"), 8 + 1, "\2", 1);
+}
+static void d_failures(void)
+{
+    struct batch *batch = batch_new(fx.arena, w.space, CAUSE_KEEP);
+    batch_set(batch, STAT_EMBED_FAILURES, 3);
+    ck_assert_int_eq(apply(&fx, batch), ERR_OK);
+}
 static void d_key(void)
 {
     put(KIND_VECTOR, STR("short"), STR(""));
@@ -368,6 +383,9 @@ static const struct {
     {d_across, "fact document 0: its side values do not agree"},
     {d_side_edge, "episode document 0: its side value names other edges"},
     {d_mark, "a mark of the vector index is damaged"},
+    {d_mark_forgotten, "there is housekeeping of vectors to do, and VECTORS_DUE is 0"},
+    {d_old_forgotten, "there is housekeeping of vectors to do, and VECTORS_DUE is 0"},
+    {d_failures, "embedding has failed and is never tried again"},
     {d_key, "a VECTOR row has a key of 5 bytes"},
 };
 enum { DAMAGES = sizeof damages / sizeof damages[0] };

@@ -1,0 +1,556 @@
+/* Vectors of what has none (embed.h): one step a space, one question a round.
+ *
+ *   prepare   the documents above the watermarks, turns first; their texts, cut to the limit
+ *   CALL      as many as the provider takes in one request
+ *   apply     their rows and the watermarks in one batch: a crash leaves both or neither
+ *
+ * A generation is started by the first answer, whose vectors tell the dimension, and becomes active
+ * when a round has taken all that there was. One that is being built for another identity is given
+ * up. Starting, giving up and activating are batches of their own, in the same hold of the lane.
+ *
+ * Texts that fail. A document whose text can't be embedded while others can is marked lexical-only.
+ * Before that its text is cut smaller, where that may help. When no text of a question could be
+ * embedded, nobody knows whose fault it is: from then on a sentence that any model takes is asked
+ * with them, few at a time; if that gets a vector, the texts are at fault.
+ *
+ * A dimension that is another than the generation's is a failure, and nothing is stored of it. When
+ * it stays so for DIMENSION_FAILURES in a row the model was exchanged under its name: then it is
+ * another identity, and a new generation is built. */
+#include <stdio.h>
+
+#include "core/base/log.h"
+#include "core/ingest/embed.h"
+#include "core/ingest/embed_text.h"
+#include "core/ingest/work_int.h"
+#include "core/model/tokens.h"
+
+enum {
+    TEXTS_MAX = 256,
+    FEW_TEXTS = 8, /* with the sentence; see above */
+    TEXT_TOKENS_MIN = 16,
+    HALVINGS_MAX = 3,
+    ROUNDS = 64, /* then the space queues again */
+    DIMENSION_FAILURES = 3,
+};
+#define BACKOFF_FIRST_MS UINT64_C(1000)
+#define BACKOFF_LAST_MS (UINT64_C(5) * 60 * 1000)
+
+static const struct str plain_sentence = {"The weather is fine today.", 26};
+
+_Static_assert((int)TEXTS_MAX <= (int)VECTORS_ADD_MAX, "a round is one vectors_add() a layer");
+
+/* A document of this round; its pieces are texts[first] .. */
+struct asked_doc {
+    uint32_t doc;
+    uint32_t first, n; /* n 0: there is nothing to embed */
+};
+
+struct asked_layer {
+    uint32_t from, upto; /* the watermark, and what it becomes */
+    struct asked_doc *docs;
+    uint32_t n;
+};
+
+/* In work->arena. */
+struct asked {
+    uint32_t generation; /* its number; 0: is to be started */
+    struct asked_layer layers[LAYERS];
+    struct str *texts;
+    uint32_t n, cap;
+    uint32_t most; /* texts that are asked */
+    uint64_t tokens;
+    uint32_t text_tokens;    /* of a piece */
+    bool has_sentence;       /* texts[0] is the plain one */
+    bool all;                /* nothing was left behind them */
+    bool added;              /* its rows are committed */
+    uint32_t stored, failed; /* documents of the batch under way */
+};
+
+/* --- asking --- */
+
+static uint32_t text_tokens(const struct work *work)
+{
+    uint32_t limit = models_embed(work->works->services->models)->text_tokens;
+    uint32_t tokens = limit >> work->halvings;
+    return tokens < TEXT_TOKENS_MIN ? TEXT_TOKENS_MIN : tokens;
+}
+
+static enum err_code add_doc(struct asked *a, struct embed_reader *reader, enum layer layer,
+                             uint32_t doc, struct err *err)
+{
+    struct str text;
+    struct str pieces[EMBED_PIECES_MAX];
+    struct asked_layer *l = &a->layers[layer];
+    enum err_code rc = embed_text(reader, layer, doc, &text, err);
+    if (rc != ERR_OK)
+        return rc;
+    struct asked_doc *added = &l->docs[l->n++];
+    *added = (struct asked_doc){doc, a->n, embed_cut(text, a->text_tokens, pieces)};
+    for (uint32_t i = 0; i < added->n; i++) {
+        a->texts[a->n++] = pieces[i];
+        a->tokens += model_tokens(pieces[i]);
+    }
+    return ERR_OK;
+}
+
+static bool has_room(const struct asked *a, const struct embed_limits *limits,
+                     const struct asked_layer *l)
+{
+    return a->n < a->most && a->tokens < limits->batch_tokens && l->n < TEXTS_MAX;
+}
+
+static enum err_code add_layer(struct work *work, struct embed_reader *reader, enum layer layer,
+                               struct lengths *lengths, uint32_t end, struct err *err)
+{
+    struct asked *a = work->own;
+    struct asked_layer *l = &a->layers[layer];
+    const struct embed_limits *limits = models_embed(work->works->services->models);
+    enum err_code rc = ERR_OK;
+    l->upto = l->from;
+    l->docs = ARENA_ARRAY(work->arena, struct asked_doc, TEXTS_MAX);
+    if (l->docs == NULL)
+        return work__memory(err);
+    while (rc == ERR_OK && l->upto < end && has_room(a, limits, l)) {
+        uint32_t doc = l->upto++;
+        if (lengths_get(lengths, layer, doc) != 0)
+            rc = add_doc(a, reader, layer, doc, err);
+    }
+    a->all = a->all && l->upto == end;
+    return rc == ERR_OK ? lengths_error(lengths, err) : rc;
+}
+
+static enum err_code gather(struct work *work, const struct stage_base *base,
+                            const struct space_stat *stat,
+                            const struct vectors_generation *generation, struct err *err)
+{
+    struct asked *a = work->own;
+    struct embed_reader reader;
+    struct lengths *lengths = lengths_new(base->txn, base->space, base->arena);
+    if (lengths == NULL || !embed_reader_init(&reader, base))
+        return work__memory(err);
+    enum err_code rc = ERR_OK;
+    a->all = true;
+    for (unsigned layer = 0; rc == ERR_OK && layer < LAYERS; layer++) {
+        a->layers[layer].from = generation != NULL ? generation->embedded[layer] : 0;
+        rc = add_layer(work, &reader, (enum layer)layer, lengths,
+                       embed_next_doc(stat, (enum layer)layer), err);
+    }
+    return rc;
+}
+
+static enum err_code start_asking(struct work *work, const struct space_stat *stat, struct err *err)
+{
+    struct asked *a = ARENA_NEW(work->arena, struct asked);
+    if (a == NULL)
+        return work__memory(err);
+    work->own = a;
+    uint32_t batch = models_embed(work->works->services->models)->batch;
+    a->has_sentence = stat->v[STAT_EMBED_FAILURES] != 0;
+    a->most = batch < TEXTS_MAX ? batch : TEXTS_MAX;
+    if (a->has_sentence && a->most > FEW_TEXTS)
+        a->most = FEW_TEXTS;
+    a->most += a->has_sentence;
+    a->text_tokens = text_tokens(work);
+    a->texts = ARENA_ARRAY(work->arena, struct str, (size_t)a->most + EMBED_PIECES_MAX);
+    if (a->texts == NULL)
+        return work__memory(err);
+    if (a->has_sentence)
+        a->texts[a->n++] = plain_sentence;
+    return ERR_OK;
+}
+
+static bool has_provider(const struct work *work)
+{
+    return embed_is_on(work->works->services);
+}
+
+static enum err_code prepare(struct work *work, struct store_txn *txn, enum work_next *next,
+                             struct err *err)
+{
+    const struct stage_base base = {txn, work->space, work->works->services, work->arena};
+    struct space_stat stat;
+    struct embed_plan plan;
+    enum err_code rc = store_stat(txn, work->space, &stat, err);
+    uint64_t due = stat.v[STAT_EMBED_DUE];
+    if (rc != ERR_OK || due == 0 || due > (uint64_t)work__now_ms(work) || !has_provider(work))
+        return rc;
+    rc = embed_plan(&base, 0, &plan, err);
+    if (rc == ERR_OK)
+        rc = start_asking(work, &stat, err);
+    if (rc == ERR_OK)
+        rc = gather(work, &base, &stat, plan.current, err);
+    if (rc != ERR_OK)
+        return rc;
+    struct asked *a = work->own;
+    a->generation = plan.current != NULL ? plan.current->number : 0;
+    *next = WORK_APPLY;
+    if (a->n == (a->has_sentence ? 1U : 0U))
+        return ERR_OK;
+    *next = WORK_CALL;
+    model_call_init(&work->call, PURPOSE_EMBED, work->arena);
+    work->call.embed = (struct embed_ask){.texts = a->texts, .n = a->n};
+    work->rounds++;
+    return ERR_OK;
+}
+
+/* --- writing --- */
+
+struct act {
+    struct work *work;
+    struct stage_base base;
+    struct asked *asked;
+    struct space_stat stat;
+    struct embed_plan plan;
+    struct batch *batch;
+    int64_t now_ms;
+    enum work_next next;
+};
+
+static enum err_code start_batch(struct act *x, struct err *err)
+{
+    x->batch = batch_new(x->base.arena, x->base.space, CAUSE_KEEP);
+    if (x->batch == NULL)
+        return work__memory(err);
+    batch_need_stat(x->batch, STAT_CHANGES, x->stat.v[STAT_CHANGES]);
+    batch_add(x->batch, STAT_CHANGES, 1);
+    return ERR_OK;
+}
+
+/* E1. Turns are accepted beside the lane, so that nothing is left must still hold then. */
+static void set_due(struct act *x, const struct vectors_generation *g, bool more)
+{
+    bool behind = more || embed_is_behind(&x->stat, g);
+    if (!behind)
+        batch_need_stat(x->batch, STAT_NEXT_DOC_TURN, x->stat.v[STAT_NEXT_DOC_TURN]);
+    batch_set(x->batch, STAT_EMBED_DUE, behind ? (uint64_t)x->now_ms : 0);
+    batch_set(x->batch, STAT_EMBED_FAILURES, 0);
+}
+
+static void note_housekeeping(struct act *x)
+{
+    batch_min(x->batch, STAT_VECTORS_DUE, (uint64_t)x->now_ms + EMBED_SETTLE_MS);
+}
+
+/* --- failures --- */
+
+static void log_failure(const struct act *x, const char *event, const char *message)
+{
+    const struct log *log = x->work->works->services->log;
+    if (log != NULL)
+        LOG(log, LOG_WARN, event, F_INT("space", x->base.space), F_CSTR("message", message),
+            F_INT("failures", x->stat.v[STAT_EMBED_FAILURES] + 1));
+}
+
+/* What is wrong with the endpoint is told once, where that is noticed. */
+static bool is_of_endpoint(enum model_failure failure)
+{
+    switch (failure) {
+    case MODEL_FAILURE_REQUEST:
+    case MODEL_FAILURE_REPLY:
+    case MODEL_FAILURE_TOO_LONG: return false;
+    default: return true;
+    }
+}
+
+/* Half of the wait is jitter, also behind a Retry-After: many spaces are told the same. */
+static enum err_code put_off(struct act *x, struct err *err)
+{
+    struct work *work = x->work;
+    uint64_t failures = x->stat.v[STAT_EMBED_FAILURES] + 1;
+    uint64_t most = BACKOFF_FIRST_MS << (failures < 10 ? failures - 1 : 9);
+    uint64_t after = work->call.retry_after_ms > 0 ? (uint64_t)work->call.retry_after_ms : 0;
+    if (most > BACKOFF_LAST_MS)
+        most = BACKOFF_LAST_MS;
+    uint64_t wait = most / 2 + work__draw(work, most / 2) + 1;
+    if (wait < after)
+        wait = after + work__draw(work, most / 2);
+    enum err_code rc = start_batch(x, err);
+    if (rc != ERR_OK)
+        return rc;
+    batch_set(x->batch, STAT_EMBED_DUE, (uint64_t)x->now_ms + wait);
+    batch_set(x->batch, STAT_EMBED_FAILURES, failures);
+    return ERR_OK;
+}
+
+static bool is_zero(const float *row, uint32_t dim)
+{
+    for (uint32_t k = 0; k < dim; k++) {
+        if (row[k] != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Shorter pieces may help: those that failed are longer than what is tried next. */
+static bool is_worth_halving(const struct act *x)
+{
+    const struct asked *a = x->asked;
+    const struct embed_ask *ask = &x->work->call.embed;
+    uint32_t next = a->text_tokens / 2;
+    if (x->work->halvings >= HALVINGS_MAX || next < TEXT_TOKENS_MIN)
+        return false;
+    for (uint32_t i = a->has_sentence ? 1 : 0; i < a->n; i++) {
+        bool has_vector = x->work->call.outcome == ERR_OK &&
+                          !is_zero(ask->vectors + (size_t)i * ask->dimension, ask->dimension);
+        if (!has_vector && model_tokens(a->texts[i]) > next)
+            return true;
+    }
+    return false;
+}
+
+static bool is_halved(struct act *x)
+{
+    const struct model_call *call = &x->work->call;
+    bool too_long =
+        call->outcome == ERR_OK ? call->embed.failed != 0 : call->failure == MODEL_FAILURE_TOO_LONG;
+    if (!too_long || !is_worth_halving(x))
+        return false;
+    x->work->halvings++;
+    x->next = WORK_PREPARE;
+    return true;
+}
+
+static enum err_code failed(struct act *x, struct err *err)
+{
+    const struct model_call *call = &x->work->call;
+    if (!is_of_endpoint(call->failure))
+        log_failure(x, "embedding_failed", call->err.message);
+    return put_off(x, err);
+}
+
+/* --- generations --- */
+
+static enum err_code start_generation(struct act *x, uint32_t dim, struct err *err)
+{
+    struct vectors_identity identity = {.dim = dim};
+    struct buf line;
+    buf_init(&line, x->base.arena, 16 * 1024);
+    models_embed_identity(x->base.services->models, dim, &line, &identity.hash);
+    if (!buf_ok(&line))
+        return work__memory(err);
+    identity.line = str_part(buf_str(&line), 0, VECTORS_LINE_MAX);
+    enum err_code rc = start_batch(x, err);
+    if (rc == ERR_OK)
+        rc = vectors_start(&x->plan.all, x->batch, &identity, err);
+    if (rc == ERR_OK)
+        batch_set(x->batch, STAT_EMBED_FAILURES, 0);
+    x->next = WORK_APPLY;
+    return rc;
+}
+
+static enum err_code give_up_stale(struct act *x, struct err *err)
+{
+    enum err_code rc = start_batch(x, err);
+    if (rc == ERR_OK)
+        rc = vectors_abandon(&x->plan.all, x->batch, err);
+    if (rc == ERR_OK)
+        note_housekeeping(x);
+    x->next = WORK_APPLY;
+    return rc;
+}
+
+static enum err_code activate(struct act *x, struct err *err)
+{
+    enum err_code rc = start_batch(x, err);
+    if (rc == ERR_OK)
+        rc = vectors_activate(&x->plan.all, x->batch, err);
+    if (rc != ERR_OK)
+        return rc;
+    set_due(x, x->plan.current, false);
+    note_housekeeping(x);
+    return ERR_OK;
+}
+
+/* --- rows --- */
+
+/* The mean of its pieces; false: none has a vector. */
+static bool join_pieces(const struct embed_ask *ask, const struct asked_doc *doc,
+                        const struct kernels *kernels, float *row)
+{
+    memset(row, 0, ask->dimension * sizeof *row);
+    for (uint32_t i = 0; i < doc->n; i++)
+        kernels->axpy(row, 1, ask->vectors + (size_t)(doc->first + i) * ask->dimension,
+                      ask->dimension);
+    return !is_zero(row, ask->dimension) && kernels->norm2(row, ask->dimension) > KERNELS_LEAST;
+}
+
+/* Those that still live. */
+static enum err_code add_rows(struct act *x, unsigned layer, struct lengths *lengths,
+                              struct err *err)
+{
+    const struct embed_ask *ask = &x->work->call.embed;
+    const struct asked_layer *l = &x->asked->layers[layer];
+    const struct kernels *kernels = kernels_choose(NULL);
+    uint32_t dim = x->plan.current->dim, n = 0;
+    uint32_t *docs = ARENA_ARRAY(x->base.arena, uint32_t, l->n + 1);
+    bool *lexical = ARENA_ARRAY(x->base.arena, bool, l->n + 1);
+    float *rows = ARENA_ARRAY(x->base.arena, float, ((size_t)l->n + 1) * dim);
+    if (docs == NULL || lexical == NULL || rows == NULL)
+        return work__memory(err);
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (lengths_get(lengths, (enum layer)layer, l->docs[i].doc) == 0)
+            continue;
+        docs[n] = l->docs[i].doc;
+        lexical[n] =
+            l->docs[i].n == 0 || !join_pieces(ask, &l->docs[i], kernels, rows + (size_t)n * dim);
+        x->asked->failed += lexical[n];
+        x->asked->stored += !lexical[n];
+        n++;
+    }
+    const struct vectors_docs add = {.layer = (enum layer)layer,
+                                     .docs = docs,
+                                     .n = n,
+                                     .rows = rows,
+                                     .is_lexical = lexical,
+                                     .upto = l->upto};
+    return vectors_add(x->plan.current, kernels, x->batch, &add, err);
+}
+
+static enum err_code add(struct act *x, struct err *err)
+{
+    struct vectors_generation *g = x->plan.current;
+    struct asked *a = x->asked;
+    struct lengths *lengths = lengths_new(x->base.txn, x->base.space, x->base.arena);
+    if (lengths == NULL)
+        return work__memory(err);
+    bool complete = a->all && g->state == VECTORS_BUILDING;
+    bool changed = false;
+    enum err_code rc = start_batch(x, err);
+    a->stored = a->failed = 0;
+    for (unsigned layer = 0; rc == ERR_OK && layer < LAYERS; layer++) {
+        if (a->layers[layer].upto == a->layers[layer].from)
+            continue;
+        changed = true;
+        rc = add_rows(x, layer, lengths, err);
+    }
+    if (rc == ERR_OK)
+        rc = lengths_error(lengths, err);
+    if (rc != ERR_OK)
+        return rc;
+    if (changed) {
+        vectors_save(g, x->batch);
+        note_housekeeping(x);
+    }
+    set_due(x, g, complete);
+    a->added = true;
+    if (complete)
+        x->next = WORK_APPLY;
+    else if (!a->all && x->work->rounds < ROUNDS && !work__embeds_wait(x->work))
+        x->next = WORK_PREPARE;
+    return ERR_OK;
+}
+
+/* The question was asked of a state that still is. */
+static bool is_same_state(const struct act *x)
+{
+    const struct vectors_generation *g = x->plan.current;
+    for (unsigned layer = 0; layer < LAYERS; layer++) {
+        if ((g != NULL ? g->embedded[layer] : 0) != x->asked->layers[layer].from)
+            return false;
+    }
+    return true;
+}
+
+/* --- which of them --- */
+
+/* Another dimension than the one that was expected: believed only when it stays so. */
+static enum err_code other_dimension(struct act *x, struct err *err)
+{
+    const struct embed_ask *ask = &x->work->call.embed;
+    char message[96];
+    (void)snprintf(message, sizeof message, "vectors of dimension %u where there are some of %u",
+                   ask->dimension, x->plan.current->dim);
+    if (ask->dimension > VECTORS_DIM_MAX ||
+        x->stat.v[STAT_EMBED_FAILURES] + 1 < DIMENSION_FAILURES) {
+        log_failure(x, "embedding_dimension_changed", message);
+        return put_off(x, err);
+    }
+    enum err_code rc = embed_plan(&x->base, ask->dimension, &x->plan, err);
+    if (rc != ERR_OK)
+        return rc;
+    if (x->plan.stale != NULL)
+        return give_up_stale(x, err);
+    return x->plan.current != NULL ? ERR_OK : start_generation(x, ask->dimension, err);
+}
+
+static enum err_code first_dimension(struct act *x, struct err *err)
+{
+    uint32_t dim = x->work->call.embed.dimension;
+    if (dim <= VECTORS_DIM_MAX)
+        return start_generation(x, dim, err);
+    log_failure(x, "embedding_failed", "vectors of more dimensions than are stored");
+    return put_off(x, err);
+}
+
+static enum err_code answered(struct act *x, struct err *err)
+{
+    const struct embed_ask *ask = &x->work->call.embed;
+    if (x->plan.current == NULL)
+        return first_dimension(x, err);
+    if (ask->dimension != x->plan.current->dim)
+        return other_dimension(x, err);
+    if (!is_same_state(x))
+        return ERR_OK; /* it is still due, and is asked anew */
+    return is_halved(x) ? ERR_OK : add(x, err);
+}
+
+/* Nothing had to be asked: all that is above the watermarks is dead or has no words. */
+static enum err_code nothing_asked(struct act *x, struct err *err)
+{
+    struct vectors_generation *g = x->plan.current;
+    if (!is_same_state(x))
+        return ERR_OK;
+    if (g != NULL)
+        return add(x, err);
+    enum err_code rc = start_batch(x, err); /* no generation is made for the dead */
+    if (rc != ERR_OK)
+        return rc;
+    batch_need_stat(x->batch, STAT_NEXT_DOC_TURN, x->stat.v[STAT_NEXT_DOC_TURN]);
+    batch_set(x->batch, STAT_EMBED_DUE, 0);
+    batch_set(x->batch, STAT_EMBED_FAILURES, 0);
+    return ERR_OK;
+}
+
+static enum err_code choose(struct act *x, struct err *err)
+{
+    const struct work *work = x->work;
+    bool building = x->plan.current != NULL && x->plan.current->state == VECTORS_BUILDING;
+    if (x->plan.stale != NULL)
+        return give_up_stale(x, err);
+    if (x->asked->added)
+        return building && x->asked->all ? activate(x, err) : ERR_OK;
+    if (!work->asked)
+        return nothing_asked(x, err);
+    if (work->call.outcome == ERR_OK)
+        return answered(x, err);
+    return is_halved(x) ? ERR_OK : failed(x, err);
+}
+
+static enum err_code apply(struct work *work, struct store_txn *txn, struct batch **batch,
+                           enum work_next *next, struct err *err)
+{
+    struct act x = {.work = work,
+                    .base = {txn, work->space, work->works->services, work->batch_arena},
+                    .asked = work->own,
+                    .now_ms = work__now_ms(work),
+                    .next = WORK_END};
+    enum err_code rc = store_stat(txn, work->space, &x.stat, err);
+    if (rc == ERR_OK)
+        rc = embed_plan(&x.base, 0, &x.plan, err);
+    if (rc == ERR_OK)
+        rc = choose(&x, err);
+    *batch = x.batch;
+    *next = x.next;
+    return rc;
+}
+
+static void done(struct work *work)
+{
+    struct metrics *metrics = work->works->services->metrics;
+    struct asked *a = work->own;
+    metrics_add(metrics, METRIC_EMBED_STORED, a->stored);
+    metrics_add(metrics, METRIC_EMBED_FAILED, a->failed);
+    a->stored = a->failed = 0;
+}
+
+const struct work_ops work__embed = {prepare, apply, done};
