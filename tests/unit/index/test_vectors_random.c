@@ -1,6 +1,6 @@
-/* Ten thousand random steps: nodes and members come, go and are weighed anew, documents are embedded,
- * edges settled, blocks folded, in any order; every hundredth time all is held against the
- * reference. */
+/* Ten thousand random steps: nodes and members come, go and are weighed anew, documents are
+ * embedded, edges settled, blocks folded, in any order; every hundredth time all is held against
+ * the reference. */
 #include <check.h>
 
 #include "tests/unit/index/vmodel.h"
