@@ -279,7 +279,8 @@ def calls(args):
         most = fake.stats()["max_in_flight"]
     return [at_most("%d chat calls in flight, %g s each" % (AT_ONCE, CALL_S), seconds, 1.3, "s",
                     len(seconds)),
-            at_most("the same, CPU of the daemon", shares, 20, "% of a core", len(shares), "%.0f")], [
+            at_most("the same, CPU of the daemon", shares, 20, "% of a core", len(shares),
+                    "%.0f")], [
                 "Calls in flight at once, as the fake saw them: %d." % most]
 
 
@@ -643,4 +644,5 @@ def levels(args):
 
 
 ALL = collections.OrderedDict((function.__name__, function) for function in (
-    post, ingest, told, calls, query, dense, large, http, start, memory, vectors, written, disk, levels))
+    post, ingest, told, calls, query, dense, large, http, start, memory, vectors, written, disk,
+    levels))
