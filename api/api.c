@@ -9,6 +9,8 @@
 #include "api/handler.h"
 #include "core/base/limits.h"
 #include "core/graph/space.h"
+#include "core/model/embed_cache.h"
+#include "core/model/models.h"
 #include "core/text/utf8.h"
 
 enum { OPTIONS_BYTES = 1 << 20, REQUEST_ID_MAX = 128 };
@@ -39,6 +41,16 @@ static bool copy_options(struct api *api, const struct api_options *options)
     return true;
 }
 
+/* Only where there is something to remember. */
+static bool make_cache(struct api *api)
+{
+    const struct models *models = api->services->models;
+    if (models == NULL || !models_has(models, PURPOSE_EMBED))
+        return true;
+    api->questions = embed_cache_new(EMBED_CACHE_ENTRIES, EMBED_CACHE_BYTES);
+    return api->questions != NULL;
+}
+
 enum err_code api_new(const struct api_options *options, const struct services *services,
                       struct api **api, struct err *err)
 {
@@ -52,7 +64,8 @@ enum err_code api_new(const struct api_options *options, const struct services *
     made->random(&made->id_seed, sizeof made->id_seed);
     made->arena = arena_new(OPTIONS_BYTES);
     made->series = calloc(routes_count() + 1, sizeof *made->series);
-    if (made->arena == NULL || made->series == NULL || !copy_options(made, options)) {
+    if (made->arena == NULL || made->series == NULL || !copy_options(made, options) ||
+        !make_cache(made)) {
         api_free(made);
         return err_set(err, ERR_EXHAUSTED, "no memory for the API");
     }
@@ -69,6 +82,7 @@ void api_free(struct api *api)
     while (api->n_spare != 0)
         arena_free(api->spare[--api->n_spare]);
     arena_free(api->arena);
+    embed_cache_free(api->questions);
     free(api->series);
     free(api);
 }
@@ -306,6 +320,14 @@ void api_start(struct api_call *call)
 }
 
 /* --- end --- */
+
+void api_left(struct api_call *call)
+{
+    const struct services *services = call->api->services;
+    struct exchange *exchange = atomic_load_explicit(&call->under_way, memory_order_acquire);
+    if (exchange != NULL)
+        services->transport->cancel(services->transport, exchange);
+}
 
 void api_refuse(struct api_call *call, enum err_code code, const char *param, const char *fmt, ...)
 {

@@ -15,12 +15,25 @@
 #ifndef HM_API_API_H
 #define HM_API_API_H
 
+#include <stdatomic.h>
+
 #include "core/base/buf.h"
 #include "core/base/step.h"
+#include "core/recall/recall.h"
 #include "core/services.h"
 
 struct api;
+struct exchange;
 struct route;
+
+/* How vectors take part in a query; from the configuration. */
+struct api_recall {
+    struct recall_weights weights;
+    float lambda;
+    enum vectors_join join;
+    const struct kernels *kernels;
+    int64_t embed_deadline_ms; /* of a question's own vector */
+};
 
 struct api_options {
     struct str api_key;      /* empty: open on loopback */
@@ -33,6 +46,7 @@ struct api_options {
     unsigned waiting_max; /* requests that may wait (wait=true, min_seq) at once: half the
                                    connection limit; above it 429 */
     struct str version;   /* of the build */
+    struct api_recall recall;
 };
 
 /* What the HTTP adapter read; strings live in the call's arena. */
@@ -69,10 +83,13 @@ struct api_call {
     struct str request_id; /* echoed or made */
     int64_t started_ns;
     bool replied;   /* reply is complete */
+    bool streaming; /* its head has gone out; see reply_stream_begin() */
     bool waiting;   /* counted in waiting_max */
-    bool abandoned; /* the client left; set by the loop, read when convenient */
     void *state;    /* the handler's own, in the arena */
     void *server;   /* the adapter's own */
+    /* The adapter's: a piece of a streamed reply, on the loop's thread. False: nobody reads on. */
+    bool (*stream)(struct api_call *call, struct str bytes);
+    _Atomic(struct exchange *) under_way; /* of the model call at hand; only compared */
 };
 
 enum err_code api_new(const struct api_options *options, const struct services *services,
@@ -94,6 +111,9 @@ void api_start(struct api_call *call);
 /* Makes the reply an error: for the adapter (413, 408, 503 …) and for handlers. */
 void api_refuse(struct api_call *call, enum err_code code, const char *param, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
+/* The client has left while a step is under way: a model call of it is cancelled. On the loop's
+ * thread, again and again until the call is over. */
+void api_left(struct api_call *call);
 /* The reply was handed to the client (or it left): counts metrics, logs one line at debug, and at
  * warn when it is a 5xx. */
 void api_done(struct api_call *call, bool sent);

@@ -28,7 +28,9 @@
     X(429)                                                                                         \
     X(500)                                                                                         \
     X(501)                                                                                         \
+    X(502)                                                                                         \
     X(503)                                                                                         \
+    X(504)                                                                                         \
     X(507)
 
 enum api_status {
@@ -61,10 +63,11 @@ struct api {
     unsigned n_spare;
     struct api_series *series; /* one a route, then one for what matched none */
     struct idempotency_set running;
-    atomic_uint waiting;      /* <= options.waiting_max; see handler_wait_begin() */
-    atomic_uint inflight;     /* calls alive */
-    atomic_bool stopping;     /* set by api_set_stopping(), read by the readiness probe */
-    atomic_uint_fast64_t ids; /* request ids made */
+    struct embed_cache *questions; /* core/model/embed_cache.h; NULL without an embedding model */
+    atomic_uint waiting;           /* <= options.waiting_max; see handler_wait_begin() */
+    atomic_uint inflight;          /* calls alive */
+    atomic_bool stopping;          /* set by api_set_stopping(), read by the readiness probe */
+    atomic_uint_fast64_t ids;      /* request ids made */
     uint64_t id_seed;
     /* Unguessable bytes (fence markers); tests set their own. */
     void (*random)(void *bytes, size_t n);

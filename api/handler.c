@@ -4,6 +4,7 @@
 
 #include "api/api_int.h"
 #include "core/graph/node_id.h"
+#include "core/model/call.h"
 
 const struct services *handler_services(const struct api_call *call)
 {
@@ -111,6 +112,20 @@ enum step_verdict handler_wait(struct api_call *call, uint64_t seq, int64_t unti
     step->timed_out = false;
     step->run = next;
     return STEP_WAIT;
+}
+
+enum step_verdict handler_call(struct api_call *call, struct model_call *model, step_fn *next)
+{
+    /* Pairs with api_left(), on the loop. */
+    atomic_store_explicit(&call->under_way, &model->exchange, memory_order_release);
+    call->step.call = model;
+    call->step.run = next;
+    return STEP_CALL;
+}
+
+void handler_called(struct api_call *call)
+{
+    atomic_store_explicit(&call->under_way, NULL, memory_order_release);
 }
 
 enum err_code handler_node_id(struct str shown, const char *prefix, uint32_t *id, struct err *err)

@@ -32,8 +32,11 @@ extern const struct param_row turns_list_params[TURNS_LIST_PARAMS];
 /* flush.c */
 step_fn flush_post;
 
-/* query.c */
-step_fn query_any;
+/* query.c, answer.c; rows: query_params.c. What only a query has comes last. */
+step_fn query_any, answer_post;
+enum { FORMAT_JSON, FORMAT_TEXT };
+enum { RERANK_OFF, RERANK_ON };
+enum { QUERY_LAMBDA_MAX = 10 };
 enum {
     QUERY_Q,
     QUERY_TOPICS,
@@ -54,10 +57,14 @@ enum {
     QUERY_RERANK,
     QUERY_SUMMARIES,
     QUERY_WINDOWS,
-    QUERY_EXPLAIN,
+    QUERY_VECTORS,
+    QUERY_LAMBDA,
+    ANSWER_PARAMS,
+    QUERY_EXPLAIN = ANSWER_PARAMS,
     QUERY_FORMAT,
     QUERY_PARAMS
 };
+extern const struct param_row answer_params[ANSWER_PARAMS];
 extern const struct param_row query_params[QUERY_PARAMS];
 
 /* episodes.c, topics.c, facts.c */

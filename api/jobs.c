@@ -1,6 +1,6 @@
-/* Jobs: those with a record (flushes, episodes that models work on, dead letters) are listed; a POST's
- * job is derived (core/ingest/job.h) and found by its id. What changes an episode's job runs in the
- * space's lane (core/ingest/work_admin.h). */
+/* Jobs: those with a record (flushes, episodes that models work on, dead letters) are listed; a
+ * POST's job is derived (core/ingest/job.h) and found by its id. What changes an episode's job
+ * runs in the space's lane (core/ingest/work_admin.h). */
 #include "api/handlers.h"
 
 #include "api/handler.h"
@@ -11,8 +11,8 @@
 #include "core/ingest/work_admin.h"
 #include "core/model/models.h"
 
-static const char *const states[] = {"pending",   "running", "waiting", "completed",
-                                     "failed",    "cancelled", NULL};
+static const char *const states[] = {"pending", "running",   "waiting", "completed",
+                                     "failed",  "cancelled", NULL};
 
 const struct param_row jobs_list_params[JOBS_LIST_PARAMS] = {
     LIST_ROWS,
@@ -219,8 +219,7 @@ static enum step_verdict change_flush(struct step *step)
     if (code == ERR_OK)
         code = take_flush(call, txn, change, &err);
     store_end(txn);
-    return code == ERR_OK ? handler_commit(call, change->batch, changed)
-                          : handler_fail(call, &err);
+    return code == ERR_OK ? handler_commit(call, change->batch, changed) : handler_fail(call, &err);
 }
 
 static enum step_verdict change_in_lane(struct step *step)
@@ -238,8 +237,7 @@ static enum step_verdict change_in_lane(struct step *step)
     if (code == ERR_OK && !job_keep(&change->job, call->arena))
         code = err_set(&err, ERR_EXHAUSTED, "no memory for the job");
     store_end(txn);
-    return code == ERR_OK ? handler_commit(call, change->batch, changed)
-                          : handler_fail(call, &err);
+    return code == ERR_OK ? handler_commit(call, change->batch, changed) : handler_fail(call, &err);
 }
 
 static enum step_verdict change_job(struct step *step, change_fn *of_episode)

@@ -125,6 +125,18 @@ static enum err_code set_choice(const struct param_row *row, struct param *value
     return err_set_param(err, ERR_INVALID, row->name, "%s must be one of: %s", row->name, all);
 }
 
+static enum err_code set_real(const struct param_row *row, struct param *value, struct str text,
+                              struct err *err)
+{
+    if (str_double(text, &value->real) && value->real >= (double)row->min &&
+        value->real <= (double)row->max)
+        return ERR_OK;
+    value->real = 0;
+    return err_set_param(err, ERR_INVALID, row->name,
+                         "%s must be a number between %" PRIu64 " and %" PRIu64, row->name,
+                         row->min, row->max);
+}
+
 enum err_code params_set_text(struct param_set *set, unsigned index, struct str text,
                               struct err *err)
 {
@@ -138,6 +150,7 @@ enum err_code params_set_text(struct param_set *set, unsigned index, struct str 
     case PARAM_FLAG: code = set_flag(row, value, text, err); break;
     case PARAM_TEXT: code = set_string(row, value, text, err); break;
     case PARAM_CHOICE: code = set_choice(row, value, text, err); break;
+    case PARAM_REAL: code = set_real(row, value, text, err); break;
     case PARAM_TIME:
         if (!parse_time(text, value))
             code =

@@ -17,6 +17,7 @@ enum param_type {
     PARAM_TEXT,   /* UTF-8 of at most `max` bytes */
     PARAM_TIME,   /* RFC 3339 */
     PARAM_CHOICE, /* one of `choices`: its index; fallback */
+    PARAM_REAL,   /* a decimal number from min to max */
 };
 
 enum param_flag {
@@ -37,6 +38,7 @@ struct param_row {
 struct param {
     bool given;
     uint64_t number; /* UINT, FLAG (0 or 1), CHOICE; the fallback when not given */
+    double real;     /* REAL; 0 when not given */
     struct str text; /* TEXT; .at NULL when not given */
     int64_t time_ms; /* TIME */
     int offset_min;

@@ -12,6 +12,18 @@ static enum err_code set_integer(struct param_set *set, unsigned index, const js
     return params_set_number(set, index, (uint64_t)number, err);
 }
 
+static enum err_code set_real(struct arena *arena, const json_t *value, struct param_set *set,
+                              unsigned index, struct err *err)
+{
+    const char *name = set->rows[index].name;
+    if (!json_is_number(value))
+        return err_set_param(err, ERR_INVALID, name, "%s must be a number", name);
+    struct str text = str_printf(arena, "%.17g", json_number_value(value));
+    if (text.at == NULL)
+        return err_set(err, ERR_EXHAUSTED, "no memory for the parameters");
+    return params_set_text(set, index, text, err);
+}
+
 static enum err_code set_member(struct arena *arena, const json_t *value, struct param_set *set,
                                 unsigned index, struct err *err)
 {
@@ -30,6 +42,8 @@ static enum err_code set_member(struct arena *arena, const json_t *value, struct
                                    err);
         return err_set_param(err, ERR_INVALID, row->name, "%s must be true or false", row->name);
     }
+    if (row->type == PARAM_REAL && !unbuilt)
+        return set_real(arena, value, set, index, err);
     struct str text = STR("");
     enum err_code code = unbuilt ? ERR_OK : body_json_text(value, arena, row->name, &text, err);
     return code == ERR_OK ? params_set_text(set, index, text, err) : code;

@@ -53,8 +53,36 @@ void reply_finish(struct api_call *call, int status)
     reply_error(call, &err);
 }
 
+/* Values end in a NUL here: what sends them may not use the call's arena, which a worker may use by
+ * then. */
+bool reply_stream_begin(struct api_call *call, const char *content_type)
+{
+    struct str id = str_copy(call->arena, call->request_id);
+    if (id.at == NULL)
+        return false;
+    call->reply.status = 200;
+    call->reply.content_type = content_type;
+    reply_header(call, "X-Request-ID", id);
+    reply_header(call, "Cache-Control", STR("no-store"));
+    call->streaming = true;
+    return true;
+}
+
+struct buf *reply_stream_rest(struct api_call *call)
+{
+    ASSERT(call->streaming);
+    buf_init(&call->reply.body, NULL, REPLY_BYTES_MAX);
+    return &call->reply.body;
+}
+
+void reply_stream_end(struct api_call *call)
+{
+    api__settle(call);
+    call->replied = true;
+}
+
 /* A message may quote a name that a client made up and that was cut to fit. */
-static struct str readable(const char *text)
+struct str reply_readable(const char *text)
 {
     struct str s = str_of(text);
     return str_part(s, 0, utf8_valid_len(s));
@@ -66,14 +94,14 @@ static void write_error(struct api_call *call, const struct err *err)
     out_object(&out, NULL);
     out_object(&out, "error");
     out_cstr(&out, "code", err_slug(err->code));
-    out_str(&out, "message", readable(err->message));
+    out_str(&out, "message", reply_readable(err->message));
     if (err->param[0] != '\0')
-        out_str(&out, "param", readable(err->param));
+        out_str(&out, "param", reply_readable(err->param));
     else
         out_null(&out, "param");
     out_bool(&out, "retryable", err_is_retryable(err->code));
     out_end(&out);
-    out_str(&out, "detail", readable(err->message));
+    out_str(&out, "detail", reply_readable(err->message));
     out_str(&out, "request_id", call->request_id);
     out_end(&out);
 }

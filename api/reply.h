@@ -20,6 +20,14 @@ struct json_out reply_json(struct api_call *call);
 struct buf *reply_text(struct api_call *call, const char *content_type);
 /* `name` is a literal; `value` lives in the call's arena. Too many headers is a bug. */
 void reply_header(struct api_call *call, const char *name, struct str value);
+/* A reply that goes out while it is made: on the loop's thread, with the first piece of it. From
+ * then on its status is 200, whatever comes; call->stream() takes the pieces. False: memory. */
+bool reply_stream_begin(struct api_call *call, const char *content_type);
+/* The end of it, on a worker: a body for what is still to go out, then that it is all. */
+struct buf *reply_stream_rest(struct api_call *call);
+void reply_stream_end(struct api_call *call);
+/* What a client made up may have been cut anywhere: the valid beginning. */
+struct str reply_readable(const char *text);
 /* The body is written. */
 void reply_finish(struct api_call *call, int status);
 /* The reply becomes this error. ERR_INTERNAL is logged here, the one place where it is handled. */

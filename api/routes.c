@@ -34,6 +34,9 @@ static const struct route table[] = {
     {"POST", SPACE "/query", .step = query_any, .flags = ROUTE_BODY,
      ROWS(query_params, QUERY_PARAMS), .doc = "The same with its parameters as JSON"},
 
+    {"POST", SPACE "/answer", .step = answer_post, .flags = ROUTE_BODY,
+     ROWS(answer_params, ANSWER_PARAMS), .doc = "Answers a question from what memory holds"},
+
     {"GET", SPACE "/episodes", .read = episodes_list,
      ROWS(episodes_list_params, EPISODES_LIST_PARAMS), .doc = "Lists episodes"},
     {"GET", SPACE "/episodes/{episode}", .read = episodes_get, .doc = "One episode"},
@@ -65,8 +68,7 @@ static const struct route table[] = {
     {"POST", SPACE "/jobs/{job}/cancel", .step = jobs_cancel, .flags = ROUTE_BODY,
      .doc = "Waits for a model no longer: the episode is finished built in"},
     {"POST", SPACE "/redo", .step = spaces_redo, .flags = ROUTE_BODY,
-     ROWS(redo_params, REDO_PARAMS),
-     .doc = "Gives episodes that no model told a job each"},
+     ROWS(redo_params, REDO_PARAMS), .doc = "Gives episodes that no model told a job each"},
 
     {"GET", "/health/live", .answer = probes_live, .flags = ROUTE_OPEN,
      .doc = "The process answers"},

@@ -1,8 +1,10 @@
 #include "api/handlers.h"
 
+#include "api/asking.h"
 #include "api/handler.h"
 #include "api/list.h"
 #include "api/params_json.h"
+#include "api/query_reply.h"
 #include "core/base/limits.h"
 #include "core/base/tz.h"
 #include "core/graph/space.h"
@@ -152,11 +154,15 @@ enum err_code spaces_get(struct api_call *call, struct store_txn *txn, struct er
     struct space space;
     struct space_stat stat;
     uint64_t bytes = 0;
+    const struct vectors_generation *usable = NULL;
+    unsigned degraded = 0;
     enum err_code code = space_get(txn, visit->space, &space, err);
     if (code == ERR_OK)
         code = store_stat(txn, visit->space, &stat, err);
     if (code == ERR_OK)
         code = store_space_bytes(txn, visit->space, &bytes, err);
+    if (code == ERR_OK)
+        code = asking_generation(call, txn, &usable, &degraded, err);
     if (code != ERR_OK)
         return code;
     struct json_out out = reply_json(call);
@@ -169,6 +175,7 @@ enum err_code spaces_get(struct api_call *call, struct store_txn *txn, struct er
     write_stat(&out, &stat);
     out_u64(&out, "text_bytes", stat.v[STAT_TEXT_BYTES]);
     out_u64(&out, "bytes", bytes);
+    query_write_degraded(&out, degraded);
     write_models(&out, handler_services(call)->models);
     const struct stage_base base = {txn, visit->space, handler_services(call), call->arena};
     code = write_vectors(&out, &base, err);

@@ -81,7 +81,7 @@ struct config_llm {
 };
 struct config_embed {
     struct config_provider provider;
-    uint64_t batch, batch_tokens, text_tokens, dimensions;
+    uint64_t batch, batch_tokens, text_tokens, dimensions, query_deadline_ms;
     bool send_dimensions;
     struct str query_prefix, document_prefix;
 };
@@ -97,6 +97,10 @@ struct config_rerank {
     struct config_provider provider;
     enum config_rerank_format format;
     uint64_t candidates, chars, deadline_ms;
+};
+struct config_recall {
+    double weight_topics, weight_episodes, weight_facts, weight_turns, lambda; /* -1: 0 */
+    bool edge_mean;
 };
 /* What other programs call their model provider: used only where a model is named. */
 struct config_openai {
@@ -132,6 +136,7 @@ struct config {
     struct config_llm llm;
     struct config_embed embed;
     struct config_rerank rerank;
+    struct config_recall recall;
     struct config_openai openai;
     struct config_log log;
     struct config_health health;

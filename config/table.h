@@ -106,7 +106,10 @@ enum config_flag {
       "Put before each query, as it is, such as \"query: \"; see the model's card. An ini file "   \
       "drops a blank at its end: use the variable or the flag")                                    \
     X(EMBED_DOCUMENT_PREFIX, embed_document_prefix, TEXT, embed.document_prefix, "", 0, 1024, "",  \
-      "embed", 0, "Put before each text that is stored, such as \"passage: \"")
+      "embed", 0, "Put before each text that is stored, such as \"passage: \"")                      \
+    X(EMBED_QUERY_DEADLINE, embed_query_deadline_ms, UINT, embed.query_deadline_ms, "2000", 10,    \
+      600000, "ms", "embed", 0,                                                                    \
+      "After it a query goes on with words alone, and says degraded: embed")
 
 #define CONFIG_TABLE_RERANK(X)                                                                     \
     X(RERANK_BASE_URL, rerank_base_url, URL, rerank.provider.base_url, "", 0, 2048, "", "rerank",  \
@@ -134,10 +137,28 @@ enum config_flag {
     X(RERANK_EXTRA_BODY, rerank_extra_body, TEXT, rerank.provider.extra_body, "", 0, 8192, "",     \
       "rerank", 0, "JSON object whose members are put over those of each request")
 
+#define CONFIG_TABLE_RECALL(X)                                                                     \
+    X(VECTOR_WEIGHT_TOPICS, vector_weight_topics, REAL, recall.weight_topics, "1", 0, 100, "",     \
+      "recall", 0,                                                                                 \
+      "What the cosine of a topic counts in its score; its own words count 1. 0 or empty: those "  \
+      "vectors are not looked at")                                                                 \
+    X(VECTOR_WEIGHT_EPISODES, vector_weight_episodes, REAL, recall.weight_episodes, "1", 0, 100,   \
+      "", "recall", 0, "The same of an episode")                                                   \
+    X(VECTOR_WEIGHT_FACTS, vector_weight_facts, REAL, recall.weight_facts, "2", 0, 100, "",        \
+      "recall", 0, "The same of a fact; its own words count 0.5, its turn and windows 1 each")     \
+    X(VECTOR_WEIGHT_TURNS, vector_weight_turns, REAL, recall.weight_turns, "1", 0, 100, "",        \
+      "recall", 0, "The same of a fact's best source turn")                                        \
+    X(VECTOR_LAMBDA, vector_lambda, REAL, recall.lambda, "0.5", 0, 10, "", "recall", 0,            \
+      "How much of its hyperedges' vectors is added to that of a fact or an episode; 0: none. A "  \
+      "query may say otherwise (lambda)")                                                          \
+    X(VECTOR_EDGE_MEAN, vector_edge_mean, BOOL, recall.edge_mean, "false", 0, 0, "", "recall", 0,  \
+      "Of a node in several hyperedges the mean of their vectors is added instead of the sum")
+
 #define CONFIG_TABLE_MODELS(X)                                                                     \
     CONFIG_TABLE_LLM(X)                                                                            \
     CONFIG_TABLE_EMBED(X)                                                                          \
-    CONFIG_TABLE_RERANK(X)
+    CONFIG_TABLE_RERANK(X)                                                                         \
+    CONFIG_TABLE_RECALL(X)
 
 #define CONFIG_TABLE_ALWAYS(X)                                                                     \
     X(LISTEN, listen, ADDRESS, server.listen, "127.0.0.1:7070", 0, 0, "address", "server", 0,      \
@@ -173,7 +194,7 @@ enum config_flag {
       "POST of turns makes the space when it does not exist")                                      \
     X(IDLE_CLOSE, idle_close_s, UINT, memory.idle_close_s, "900", 1, 604800, "s", "memory", 0,     \
       "An open episode is closed when its session had no new turn for so long")                    \
-    X(STAGE_PACE, stage_pace_ms, UINT, memory.stage_pace_ms, "250", 0, 60000, "ms", "memory", 0,   \
+    X(STAGE_PACE, stage_pace_ms, UINT, memory.stage_pace_ms, "1000", 0, 60000, "ms", "memory", 0,   \
       "Once the stages have caught up with a space they look at it again at the earliest after "   \
       "so long, unless somebody waits; 0: at once")                                                \
     CONFIG_TABLE_MODELS(X)                                                                         \

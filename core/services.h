@@ -22,9 +22,9 @@ struct services {
     const struct clock *clock;
     const struct log *log;
     struct metrics *metrics;
-    int64_t stage_pace_ms; /* see lane.h; 0: off */
+    int64_t stage_pace_ms;     /* see lane.h; 0: off */
     int64_t model_patience_ms; /* a stage whose model fails for so long is made built in */
-    int64_t idle_close_ms; /* server time without a new turn after which a buffer closes */
+    int64_t idle_close_ms;     /* server time without a new turn after which a buffer closes */
 };
 
 #endif

@@ -89,14 +89,53 @@ static enum err_code plan_faults(const struct daemon *d, struct err *err)
     return ERR_OK;
 }
 
+/* Only where a provider is configured; without one nothing is made that could talk to a network. */
+static enum err_code make_models(struct daemon *d, struct err *err)
+{
+    struct models_options options;
+    bool any = false;
+    model_options_fill(d->config, &options);
+    options.clock = &d->clock;
+    options.log = &d->log;
+    options.metrics = d->metrics;
+    if (getrandom(&options.seed, sizeof options.seed, 0) != sizeof options.seed)
+        return err_set(err, ERR_UNAVAILABLE, "the system gives no random numbers");
+    for (unsigned i = 0; i < MODEL_PURPOSES; i++)
+        any |= options.address[i].base_url.len != 0;
+    return any ? models_new(&options, &d->models, err) : ERR_OK;
+}
+
+/* Exchanges with models that may be under way at once, a descriptor each. */
+static unsigned model_slots(const struct daemon *d, uint32_t slots[MODEL_PURPOSES])
+{
+    unsigned sum = 0;
+    for (uint32_t i = 0; d->models != NULL && i < models_endpoints(d->models); i++) {
+        slots[i] = models_endpoint_slots(d->models, i);
+        sum += slots[i];
+    }
+    return sum;
+}
+
+static enum err_code start_transport(struct daemon *d, struct err *err)
+{
+    uint32_t slots[MODEL_PURPOSES];
+    struct transport_options options = {.slots = slots, .clock = &d->clock, .log = &d->log};
+    if (model_slots(d, slots) == 0)
+        return ERR_OK;
+    options.n_endpoints = models_endpoints(d->models);
+    return transport_new(loop_uv(d->loop), &options, &d->carrier, err);
+}
+
 /* As many connections as are asked for, or as the descriptors allow. */
 static void limit_connections(struct daemon *d)
 {
     unsigned wanted = (unsigned)d->config->server.max_connections;
-    uint64_t descriptors = net_raise_descriptors(http_descriptors(wanted));
+    uint32_t slots[MODEL_PURPOSES];
+    unsigned calls = model_slots(d, slots);
+    uint64_t descriptors = net_raise_descriptors(http_descriptors(wanted) + calls);
     d->max_connections = wanted;
     while (d->max_connections > LEAST_CONNECTIONS &&
-           http_descriptors(d->max_connections) > descriptors)
+           http_descriptors(d->max_connections) + calls > descriptors)
         d->max_connections--;
     if (d->max_connections < wanted)
         LOG(&d->log, LOG_WARN, "connections_limited", F_INT("max_connections", d->max_connections),
@@ -120,37 +159,6 @@ static enum err_code open_store(struct daemon *d, struct err *err)
         .map_size_gib = (unsigned)d->config->storage.map_size_gib,
     };
     return storage_open(&options, &d->log, &d->clock, &d->store, err);
-}
-
-static enum err_code start_transport(struct daemon *d, struct err *err)
-{
-    uint32_t slots[MODEL_PURPOSES];
-    struct transport_options options = {.slots = slots,
-                                        .n_endpoints = models_endpoints(d->models),
-                                        .clock = &d->clock,
-                                        .log = &d->log};
-    for (uint32_t i = 0; i < options.n_endpoints; i++)
-        slots[i] = models_endpoint_slots(d->models, i);
-    return transport_new(loop_uv(d->loop), &options, &d->carrier, err);
-}
-
-/* Only where a provider is configured; without one nothing is made that could talk to a network. */
-static enum err_code start_models(struct daemon *d, struct err *err)
-{
-    struct models_options options;
-    bool any = false;
-    model_options_fill(d->config, &options);
-    options.clock = &d->clock;
-    options.log = &d->log;
-    options.metrics = d->metrics;
-    if (getrandom(&options.seed, sizeof options.seed, 0) != sizeof options.seed)
-        return err_set(err, ERR_UNAVAILABLE, "the system gives no random numbers");
-    for (unsigned i = 0; i < MODEL_PURPOSES; i++)
-        any |= options.address[i].base_url.len != 0;
-    if (!any)
-        return ERR_OK;
-    enum err_code code = models_new(&options, &d->models, err);
-    return code == ERR_OK ? start_transport(d, err) : code;
 }
 
 static enum err_code start_runner(struct daemon *d, struct err *err)
@@ -191,6 +199,26 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
     return storage_start_writer(d->store, err);
 }
 
+static float weight_of(double configured)
+{
+    return configured > 0 ? (float)configured : 0;
+}
+
+static struct api_recall recall_of(const struct config *config)
+{
+    const struct config_recall *recall = &config->recall;
+    return (struct api_recall){
+        .weights = {.topics = weight_of(recall->weight_topics),
+                    .episodes = weight_of(recall->weight_episodes),
+                    .facts = weight_of(recall->weight_facts),
+                    .turns = weight_of(recall->weight_turns)},
+        .lambda = weight_of(recall->lambda),
+        .join = recall->edge_mean ? VECTORS_MEAN : VECTORS_SUM,
+        .kernels = kernels_choose(NULL),
+        .embed_deadline_ms = (int64_t)config->embed.query_deadline_ms,
+    };
+}
+
 static enum err_code start_api(struct daemon *d, struct err *err)
 {
     const struct config *config = d->config;
@@ -209,6 +237,7 @@ static enum err_code start_api(struct daemon *d, struct err *err)
         .ready_min_disk_bytes = config->health.ready_min_disk_mib << 20,
         .waiting_max = d->max_connections / 2,
         .version = str_of(server_version()),
+        .recall = recall_of(config),
     };
     return api_new(&options, &d->services, &d->api, err);
 }
@@ -237,15 +266,18 @@ static enum err_code start(struct daemon *d, struct err *err)
         return code;
     (void)signal(SIGPIPE, SIG_IGN);
     keep_memory();
-    limit_connections(d);
     d->metrics = calloc(1, sizeof *d->metrics);
     if (d->metrics == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory");
+    code = make_models(d, err);
+    if (code != ERR_OK)
+        return code;
+    limit_connections(d);
     code = open_store(d, err);
     if (code == ERR_OK)
         code = loop_new(&d->loop, err);
     if (code == ERR_OK)
-        code = start_models(d, err);
+        code = start_transport(d, err);
     if (code == ERR_OK)
         code = start_runner(d, err);
     if (code == ERR_OK)

@@ -79,6 +79,7 @@ void http__resume(struct http *http, struct api_call *call)
     struct http_request *r = call->server;
     ASSERT(r->state == REQUEST_WORK && call->replied);
     r->state = REQUEST_READY;
+    r->working = false;
     http->suspended--;
     http__phase(http, r->conn, PHASE_SEND);
     MHD_resume_connection(r->mhd);
@@ -98,7 +99,10 @@ static void on_mail(uv_async_t *async)
     while (step != NULL) {
         struct api_call *call = (struct api_call *)(void *)step;
         step = step->next;
-        http__resume(http, call);
+        if (call->streaming)
+            http__stream_finished(call->server);
+        else
+            http__resume(http, call);
     }
     turn(http);
 }
@@ -203,7 +207,7 @@ unsigned http_connections(const struct http *http)
 
 unsigned http_suspended(const struct http *http)
 {
-    return http->suspended;
+    return http->suspended + http->orphans;
 }
 
 uint64_t http_descriptors(unsigned max_connections)
@@ -247,7 +251,7 @@ void http_close(struct http *http)
     uv_handle_t *handles[] = {(uv_handle_t *)&http->mhd_poll, (uv_handle_t *)&http->listen_poll,
                               (uv_handle_t *)&http->mail, (uv_handle_t *)&http->turn_timer,
                               (uv_handle_t *)&http->sweep_timer};
-    ASSERT(http->suspended == 0); /* H4 */
+    ASSERT(http->suspended == 0 && http->orphans == 0); /* H4 */
     for (unsigned i = 0; i < http->handles; i++)
         uv_close(handles[i], NULL);
     http->handles = 0;

@@ -14,14 +14,16 @@
  *
  *   RECEIVE  head and body are coming            request_timeout: 408, then close
  *   WORK     with a worker; suspended in MHD     none: steps have their own deadlines
+ *   STREAM   a reply is going out while a step makes it (http_stream.c)   none: as WORK
  *   SEND     the reply is going out              request_timeout: close
  *   IDLE     between two requests                idle_timeout: close
  *   LINGER   refused early; upload is read away  LINGER_MS: close
  *   SURPLUS  over the limit, to be refused       SURPLUS_MS: close
  *
  * MHD's own time-outs are off: they begin anew with every byte. Once a second, while there are any,
- * connections in RECEIVE and WORK are looked at for clients that have left: an unfinished request
- * goes, a wait ends early (its reply goes out: who only ended his direction may still read it).
+ * connections in RECEIVE, WORK and STREAM are looked at for clients that have left: an unfinished
+ * request goes, a wait or a model call ends early (its reply goes out: who only ended his direction
+ * may still read it).
  *
  * A reply before the body has been read. MHD would close and the kernel would reset the connection
  * under a client that is still sending, which then never sees the reply. So we write it to the
@@ -36,7 +38,8 @@
  * Invariants
  *   H1  all calls of MHD and all state here are on the loop's thread; workers touch the mailbox.
  *   H2  a suspended connection has its call with the runner, in the mailbox, or, while MHD runs, in
- *       the list of those that are about to be submitted.
+ *       the list of those that are about to be submitted. A request is freed when both its
+ *       connection and its step are done with it.
  *   H3  every connection is in exactly one phase list; connections = sum of the lists.
  *   H4  http_close() finds no suspended connection (MHD would abort).
  *
@@ -74,7 +77,7 @@ void http_quiesce(struct http *http);
 /* Tells every request that is not answered 503 and shuts all descriptors. */
 void http_shut(struct http *http);
 unsigned http_connections(const struct http *http);
-unsigned http_suspended(const struct http *http);
+unsigned http_suspended(const struct http *http); /* requests with steps, connected or not */
 /* Closes the handles; run the loop afterwards until nothing is left, then http_free(). */
 void http_close(struct http *http);
 void http_free(struct http *http); /* NULL is fine */

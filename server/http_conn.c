@@ -219,13 +219,16 @@ static int64_t sweep_list(struct http *http, struct phase_list *list, int64_t no
     return conn == NULL ? INT64_MAX : conn->since_ms + list->limit_ms;
 }
 
-/* A client that only ended its direction still gets its reply, if an early one. */
+/* A client that only ended its direction still gets its reply, if an early one. A model call may
+ * begin later than the look that saw it leave, so it is ended at every look. */
 static void end_wait_if_left(struct http *http, struct http_conn *conn)
 {
-    if (conn->left || !has_left(conn))
+    if (conn->request == NULL || (!conn->left && !has_left(conn)))
         return;
+    if (!conn->left)
+        runner_end_wait(http->options.runner, &conn->request->call->step);
     conn->left = true;
-    runner_end_wait(http->options.runner, &conn->request->call->step);
+    api_left(conn->request->call);
 }
 
 /* Requests that will never be all here, and waits that nobody listens to. */
@@ -233,7 +236,8 @@ static int64_t look_who_left(struct http *http, int64_t now)
 {
     struct http_conn *receiving = http->phase[PHASE_RECEIVE].first;
     struct http_conn *working = http->phase[PHASE_WORK].first;
-    if (receiving == NULL && working == NULL)
+    struct http_conn *streaming = http->phase[PHASE_STREAM].first;
+    if (receiving == NULL && working == NULL && streaming == NULL)
         return INT64_MAX;
     if (http->looked_ms + LOOK_MS <= now) {
         http->looked_ms = now;
@@ -241,6 +245,8 @@ static int64_t look_who_left(struct http *http, int64_t now)
             http__shut_if_left(receiving);
         for (; working != NULL; working = working->next)
             end_wait_if_left(http, working);
+        for (; streaming != NULL; streaming = streaming->next)
+            end_wait_if_left(http, streaming);
     }
     return http->looked_ms + LOOK_MS;
 }

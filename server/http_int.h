@@ -22,6 +22,7 @@ enum {
 enum phase {
     PHASE_RECEIVE,
     PHASE_WORK,
+    PHASE_STREAM,
     PHASE_SEND,
     PHASE_IDLE,
     PHASE_LINGER,
@@ -67,6 +68,12 @@ struct http_request {
     size_t discarded;
     enum request_state state;
     bool close; /* after the reply */
+    /* Of a streamed reply. */
+    struct buf out; /* to be sent, from out_at on; heap */
+    size_t out_at;
+    bool working; /* a step has the call */
+    bool paused;  /* suspended for want of something to send */
+    bool gone;    /* the connection is no more; conn is NULL */
 };
 
 struct http {
@@ -79,6 +86,7 @@ struct http {
     bool stopping;
     int64_t accept_again_ms; /* out of descriptors until then; 0: no */
     unsigned connections, surplus, surplus_max, suspended;
+    unsigned orphans; /* requests whose connection went before their step was over */
     struct phase_list phase[PHASES];
     uv_poll_t listen_poll, mhd_poll;
     uv_timer_t turn_timer, sweep_timer;
@@ -121,6 +129,8 @@ enum MHD_Result http__on_request(void *cls, struct MHD_Connection *mhd, const ch
                                  size_t *size, void **context);
 void http__on_completed(void *cls, struct MHD_Connection *mhd, void **context,
                         enum MHD_RequestTerminationCode code);
+/* Ends a request; its call is counted as sent or not. */
+void http__free_request(struct http_request *r, bool sent);
 /* What MHD never told the end of. */
 void http__drop_request(struct http_conn *conn);
 
@@ -132,6 +142,14 @@ struct http_head {
 };
 bool http__read_head(struct http_request *r, const char *method, const char *version,
                      struct http_head *head);
+
+/* http_stream.c */
+bool http__stream(struct api_call *call, struct str bytes); /* call->stream */
+struct MHD_Response *http__stream_response(struct http_request *r);
+/* The step is over. */
+void http__stream_finished(struct http_request *r);
+/* The connection is over. True: the request lives on until its step is. */
+bool http__stream_orphan(struct http_request *r);
 
 /* http_reply.c */
 /* Hands the call's complete reply to MHD. */

@@ -37,14 +37,16 @@ static struct MHD_Response *make_response(struct api_call *call)
 enum MHD_Result http__queue(struct http_request *r)
 {
     struct http *http = r->http;
-    ASSERT(r->call->replied);
+    bool stream = r->call->streaming;
+    ASSERT(r->call->replied || stream);
     (void)fault_point(FAULT_REPLY_BEFORE_SEND);
-    struct MHD_Response *response = make_response(r->call);
+    struct MHD_Response *response = stream ? http__stream_response(r) : make_response(r->call);
     if (response == NULL)
         return MHD_NO;
     if (r->close || http->stopping || r->conn->surplus)
         (void)MHD_add_response_header(response, "Connection", "close");
-    http__phase(http, r->conn, PHASE_SEND);
+    if (!r->working)
+        http__phase(http, r->conn, PHASE_SEND);
     r->state = REQUEST_QUEUED;
     enum MHD_Result result = MHD_queue_response(r->mhd, (unsigned)r->call->reply.status, response);
     MHD_destroy_response(response);

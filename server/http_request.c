@@ -151,7 +151,7 @@ static void on_finish(struct step *step)
     ASSERT(rc == 0);
 }
 
-/* The call goes to the runner with the others of this round of MHD: one wake of a worker for all. */
+/* The call goes to the runner with the others of this round of MHD. */
 static enum MHD_Result start(struct http_request *r)
 {
     struct http *http = r->http;
@@ -160,6 +160,8 @@ static enum MHD_Result start(struct http_request *r)
     api_start(call);
     if (call->replied)
         return http__queue(r);
+    call->stream = http__stream;
+    r->working = true;
     call->step.finish = on_finish;
     call->step.next = NULL;
     if (http->start_first == NULL)
@@ -220,15 +222,23 @@ enum MHD_Result http__on_request(void *cls, struct MHD_Connection *mhd, const ch
     return MHD_NO; /* LINGER: answered and read; the others can't be */
 }
 
-static void release(struct http_request *r, bool sent)
+void http__free_request(struct http_request *r, bool sent)
 {
-    ASSERT(r->state != REQUEST_WORK); /* H2 */
-    r->conn->request = NULL;
     if (r->call != NULL) {
         api_done(r->call, sent);
         api_call_free(r->call);
     }
+    buf_fini(&r->out);
     free(r);
+}
+
+static void release(struct http_request *r, bool sent)
+{
+    ASSERT(r->state != REQUEST_WORK); /* H2 */
+    if (http__stream_orphan(r))
+        return;
+    r->conn->request = NULL;
+    http__free_request(r, sent);
 }
 
 void http__drop_request(struct http_conn *conn)

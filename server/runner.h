@@ -12,8 +12,8 @@
  * alive is bounded by who submits: a connection has one request at a time, and LANES_MAX.
  *
  * Wakes. Waking a worker costs as much as its step, so what comes together is handed over together:
- * the answers of a group commit, and the requests that one round of MHD brings, go into a pool under
- * one lock, and the wakes, at most one a worker, follow after it.
+ * the answers of a group commit, and the requests that one round of MHD brings, go into a pool
+ * under one lock, and the wakes, at most one a worker, follow after it.
  *
  * A wait is registered first and the counters are read afterwards: a commit in between is told by
  * the watcher, a commit before is seen by the read, so no wake-up is lost (R3). The read asks

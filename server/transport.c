@@ -151,6 +151,32 @@ static void launch_next(struct carrier *carrier, struct endpoint *endpoint)
     }
 }
 
+/* Why it ends from our side, where that is not said yet. */
+static void settle_ended(struct carrier *carrier, struct exchange *exchange)
+{
+    if (exchange->code != ERR_OK)
+        return;
+    const char *why = exchange->cancelled ? "cancelled" : "the daemon stops";
+    const struct flight *flight = exchange->handle;
+    struct host host;
+    if (flight != NULL)
+        host = flight->host;
+    else if (transport__host(carrier->url, exchange->url, &host, NULL) != ERR_OK)
+        host.peer[0] = '\0';
+    const char *colon = host.peer[0] != '\0' ? ": " : "";
+    exchange->code = err_set(&exchange->err, ERR_UNAVAILABLE, "%s%s%s", host.peer, colon, why);
+}
+
+static void log_exchange(const struct carrier *carrier, const struct exchange *exchange)
+{
+    const struct flight *flight = exchange->handle;
+    if (carrier->log == NULL || carrier->log->level < LOG_DEBUG || flight == NULL)
+        return;
+    LOG(carrier->log, LOG_DEBUG, "exchange", F_CSTR("peer", flight->host.peer),
+        F_CSTR("code", err_slug(exchange->code)), F_INT("status", exchange->status),
+        F_INT("queued_ms", exchange->queued_ms), F_INT("took_ms", exchange->took_ms));
+}
+
 void transport__finish(struct carrier *carrier, struct exchange *exchange)
 {
     struct endpoint *endpoint = &carrier->endpoints[exchange->endpoint];
@@ -161,8 +187,11 @@ void transport__finish(struct carrier *carrier, struct exchange *exchange)
     ASSERT(carrier->alive > 0);
     carrier->alive--;
     unlock(carrier);
+    if (exchange->cancelled) /* even if its reply has come in the meantime */
+        settle_ended(carrier, exchange);
     int64_t *ms = flight != NULL ? &exchange->took_ms : &exchange->queued_ms;
     *ms = transport__now_ms(carrier) - exchange->since_ms;
+    log_exchange(carrier, exchange);
     if (flight != NULL) {
         transport__land(flight);
         exchange->handle = NULL;
@@ -184,22 +213,6 @@ void transport__finish_soon(struct carrier *carrier, struct exchange *exchange)
 
 /* --- mail --- */
 
-/* Why it leaves, where that is not said yet. */
-static void settle_leaving(struct carrier *carrier, struct exchange *exchange)
-{
-    if (exchange->code != ERR_OK)
-        return;
-    const char *why = exchange->cancelled ? "cancelled" : "the daemon stops";
-    const struct flight *flight = exchange->handle;
-    struct host host;
-    if (flight != NULL)
-        host = flight->host;
-    else if (transport__host(carrier->url, exchange->url, &host, NULL) != ERR_OK)
-        host.peer[0] = '\0';
-    const char *colon = host.peer[0] != '\0' ? ": " : "";
-    exchange->code = err_set(&exchange->err, ERR_UNAVAILABLE, "%s%s%s", host.peer, colon, why);
-}
-
 /* Ends one exchange, or takes one in; false: there is none. */
 static bool serve_one(struct carrier *carrier)
 {
@@ -214,7 +227,7 @@ static bool serve_one(struct carrier *carrier)
     uint32_t endpoint = fresh != NULL ? fresh->endpoint : 0; /* a cancel may end it any time */
     unlock(carrier);
     if (over != NULL) {
-        settle_leaving(carrier, over);
+        settle_ended(carrier, over);
         transport__finish(carrier, over);
     } else if (fresh != NULL) {
         launch_next(carrier, &carrier->endpoints[endpoint]);

@@ -29,7 +29,9 @@
  * connection and TLS.
  *
  * libcurl sends a request again by itself in one case: when a connection that had been idle turns
- * out to be closed before a byte of the reply came.
+ * out to be closed before a byte of the reply came. Where a server gives HTTP/2 streams up without
+ * warning, libcurl 7.88 may leave one of them silent for good: idle_ms and total_ms should not both
+ * be 0.
  *
  * Proxies are libcurl's business: it reads http_proxy (lower case only), https_proxy, all_proxy and
  * no_proxy (both cases). What is a loopback host is decided on the URL as libcurl's own parser

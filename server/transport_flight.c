@@ -59,6 +59,7 @@ static void on_late(uv_timer_t *timer)
 
 /* --- what libcurl calls --- */
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature is libcurl's */
 static int on_connected(void *arg, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
     struct flight *flight = arg;
@@ -82,6 +83,7 @@ static int on_progress(void *arg, curl_off_t down_total, curl_off_t down, curl_o
     return 0;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature is libcurl's */
 static size_t on_head(char *line, size_t size, size_t count, void *arg)
 {
     struct flight *flight = arg;
@@ -91,6 +93,7 @@ static size_t on_head(char *line, size_t size, size_t count, void *arg)
     return size * count;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature is libcurl's */
 static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 {
     struct flight *flight = arg;

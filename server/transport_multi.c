@@ -4,6 +4,8 @@
 
 #include "server/transport_int.h"
 
+enum { STREAMS_MAX = 1000 };
+
 /* Of one socket while libcurl waits for it. */
 struct watch {
     uv_poll_t poll; /* first */
@@ -149,6 +151,8 @@ enum err_code transport__multi_init(struct carrier *carrier, long connections, s
     (void)curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
     (void)curl_multi_setopt(multi, CURLMOPT_TIMERDATA, carrier);
     (void)curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+    /* Whatever the server allows; each one above it makes a connection. */
+    (void)curl_multi_setopt(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, (long)STREAMS_MAX);
     /* By default it follows the number of transfers, and a burst's end would close what the next
      * one needs. */
     (void)curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, connections);

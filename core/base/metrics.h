@@ -58,6 +58,14 @@
     X(FOLDS, "hypermem_folds_total", "", "Index segments folded")                                  \
     X(QUERIES, "hypermem_queries_total", "", "Queries answered")                                   \
     X(QUERY_DEGRADED, "hypermem_query_degraded_total", "reason=\"behind\"", "Degraded queries")    \
+    X(QUERY_NO_EMBED, "hypermem_query_degraded_total", "reason=\"embed\"", "")                     \
+    X(QUERY_NO_RERANK, "hypermem_query_degraded_total", "reason=\"rerank\"", "")                   \
+    X(QUERY_REINDEX, "hypermem_query_degraded_total", "reason=\"reindex\"", "")                    \
+    X(EMBED_CACHE_HIT, "hypermem_embed_cache_total", "outcome=\"hit\"",                            \
+      "Vectors of questions, looked for in memory")                                                \
+    X(EMBED_CACHE_MISS, "hypermem_embed_cache_total", "outcome=\"miss\"", "")                      \
+    X(ANSWERS_OK, "hypermem_answers_total", "outcome=\"ok\"", "Answers by a chat model")           \
+    X(ANSWERS_FAILED, "hypermem_answers_total", "outcome=\"failed\"", "")                          \
     X(IDEMPOTENT_REPLAYS, "hypermem_idempotent_replays_total", "", "Replies replayed by key")      \
     X(REJECTED_SPACE, "hypermem_rejected_total", "limit=\"space\"", "Requests turned away")        \
     X(REJECTED_SERVER, "hypermem_rejected_total", "limit=\"server\"", "")                          \
@@ -78,6 +86,7 @@ enum metric_counter {
     X(QUERY_TOTAL, "hypermem_query_duration_seconds", "stage=\"total\"", "Query time by stage")    \
     X(QUERY_TERMS, "hypermem_query_duration_seconds", "stage=\"terms\"", "")                       \
     X(QUERY_COLLECT, "hypermem_query_duration_seconds", "stage=\"collect\"", "")                   \
+    X(QUERY_VECTORS, "hypermem_query_duration_seconds", "stage=\"vectors\"", "")                   \
     X(QUERY_SCORE, "hypermem_query_duration_seconds", "stage=\"score\"", "")                       \
     X(QUERY_RECORDS, "hypermem_query_duration_seconds", "stage=\"records\"", "")                   \
     X(QUERY_CONTEXT, "hypermem_query_duration_seconds", "stage=\"context\"", "")                   \

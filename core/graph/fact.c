@@ -161,6 +161,6 @@ uint32_t fact_key_mark(const struct fact *fact)
 
 uint64_t fact_hash_term(uint64_t hash)
 {
-    _Static_assert(TERM_MASK == (UINT64_C(1) << 40) - 1, "40 bits are left of 64");
+    _Static_assert(TERM_MASK >> 39 == 1, "40 bits are left of 64");
     return hash * UINT64_C(0x9e3779b97f4a7c15) >> 24;
 }

@@ -115,8 +115,9 @@ enum err_code segment_collect(struct store_txn *txn, uint64_t space, struct leng
  * writer for long. Costs one walk over all headers (~0.1 ms at 300), and nothing but a counter's
  * read where there are few small segments and no dead. Level 2 begins early because a query looks
  * each of its words up in each segment: in a space of 41,000 turns 0.2 ms of 2.6 are saved, and
- * writing each document once more is 0.8 KB an episode there, within what 240 KB vary by. A second fold built on the same snapshot is
- * refused with ERR_CONFLICT. Scratch memory is the batch's arena. */
+ * writing each document once more is 0.8 KB an episode there, within what 240 KB vary by. A second
+ * fold built on the same snapshot is refused with ERR_CONFLICT. Scratch memory is the batch's
+ * arena. */
 enum { FOLD_LEVEL_1 = 32, FOLD_DOCS = 10240, FOLD_BYTES = 1 << 20 };
 enum err_code segment_fold(struct store_txn *txn, uint64_t space, struct batch *batch, bool *did,
                            struct err *err) MUST_USE;

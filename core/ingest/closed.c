@@ -59,9 +59,11 @@ static enum err_code read_dialogue(struct closed *c, struct err *err)
         rc = index_episode(&w->reader, &c->dialogue, &c->bag, err);
     if (rc == ERR_OK)
         rc = topic_weigh(&c->reader, &c->dialogue, &c->bag, &c->terms, err);
-    if (rc == ERR_OK)
-        c->first_doc = turns[0]->turn.doc;
-    return rc;
+    if (rc != ERR_OK)
+        return rc;
+    ASSERT(turns != NULL && n != 0);
+    c->first_doc = turns[0]->turn.doc;
+    return ERR_OK;
 }
 
 static void start(struct closed *c, struct stage_work *w)

@@ -39,8 +39,8 @@ struct draft_job {
 enum err_code draft_put_job(struct stage_work *w, const struct draft_job *what,
                             const struct work_row *other, struct err *err) MUST_USE;
 
-/* Where it is split: the episode keeps its turns up to `end`; *rest: the draft of the others, with a
- * job of this batch; 0: there are none, nothing changed. A draft without turns up to `end` stays
+/* Where it is split: the episode keeps its turns up to `end`; *rest: the draft of the others, with
+ * a job of this batch; 0: there are none, nothing changed. A draft without turns up to `end` stays
  * whole too. */
 struct draft_cut {
     uint32_t id;

@@ -81,8 +81,10 @@ enum err_code facts__told_draft(struct facts_work *f, struct err *err)
         if (draft->said == NULL)
             continue;
         rc = write_out(f, draft->told, draft, err);
-        if (rc == ERR_OK)
-            facts__stored_ask(f, draft->fact->hash);
+        if (rc != ERR_OK)
+            break;
+        ASSERT(draft->fact != NULL);
+        facts__stored_ask(f, draft->fact->hash);
     }
     return rc;
 }

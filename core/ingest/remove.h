@@ -9,11 +9,12 @@
  *     is |                        named after the second
  *     `------> its documents' neighbours in the session are linked to each other
  *
- * An open or unlooked turn just goes (its buffer is rewritten). Deleting a fact leaves its FACT_NEVER
- * row, so that no redo makes it again; its episode's text stays. A topic's delete removes the
- * episodes that are in no other topic; an episode's its turns. HISTORY of everything that went or
- * was rebuilt is blanked; the client ids are free. Names of sessions and speakers stay: their
- * ordinals are in use for ever. One batch each; METRIC_*_DELETED is the caller's, after the commit.
+ * An open or unlooked turn just goes (its buffer is rewritten). Deleting a fact leaves its
+ * FACT_NEVER row, so that no redo makes it again; its episode's text stays. A topic's delete
+ * removes the episodes that are in no other topic; an episode's its turns. HISTORY of everything
+ * that went or was rebuilt is blanked; the client ids are free. Names of sessions and speakers
+ * stay: their ordinals are in use for ever. One batch each; METRIC_*_DELETED is the caller's,
+ * after the commit.
  *
  * A fact that loses its first source keeps its wording and takes time and role of the next one. The
  * fact of a short answer quotes the question of the turn before (core/ingest/facts.h): when that

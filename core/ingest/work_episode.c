@@ -181,7 +181,7 @@ static enum err_code add_candidate(struct work *work, struct store_txn *txn, uin
 static enum err_code ask_for_topics(struct work *work, struct store_txn *txn,
                                     const struct episode *e, struct asked *a, struct err *err)
 {
-    struct recall_reply like;
+    struct recall_reply like = {.seq = 0};
     struct recall_query lists = recall_defaults();
     struct ask_candidate *list = ARENA_ARRAY(work->arena, struct ask_candidate, ASK_CANDIDATES_MAX);
     uint32_t n = 0;
@@ -224,7 +224,7 @@ static enum err_code set_topic_text(struct work *work, struct store_txn *txn,
 static enum err_code set_known(struct work *work, struct store_txn *txn, const struct episode *e,
                                struct asked *a, struct err *err)
 {
-    struct recall_reply like;
+    struct recall_reply like = {.seq = 0};
     struct recall_query lists = recall_defaults();
     struct ask_known *known = ARENA_ARRAY(work->arena, struct ask_known, ASK_KNOWN_MAX);
     bool ok = known != NULL;

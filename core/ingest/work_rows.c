@@ -60,11 +60,11 @@ enum err_code work_get(struct store_txn *txn, uint64_t space, uint64_t seq, stru
 static enum err_code has_older_topic(struct store_cursor *cursor, uint64_t seq, bool *has,
                                      struct err *err)
 {
-    struct store_item item;
+    struct store_item item = {STR_NONE, STR_NONE};
     enum err_code rc = store_cursor_seek(cursor, STR(""), &item, err);
     *has = false;
     while (rc == ERR_OK && item.key.at != NULL && !*has) {
-        struct work_row row;
+        struct work_row row = {.seq = 0};
         rc = work__decode(item.key, item.value, &row, err);
         if (rc != ERR_OK || row.seq >= seq)
             return rc;
@@ -130,10 +130,10 @@ static bool look_instead(struct look *look, uint64_t seq)
 
 static enum err_code walk(struct store_cursor *cursor, struct look *look, struct err *err)
 {
-    struct store_item item;
+    struct store_item item = {STR_NONE, STR_NONE};
     enum err_code rc = store_cursor_seek(cursor, STR(""), &item, err);
     while (rc == ERR_OK && item.key.at != NULL) {
-        struct work_row row;
+        struct work_row row = {.seq = 0};
         rc = work__decode(item.key, item.value, &row, err);
         if (rc != ERR_OK)
             return rc;

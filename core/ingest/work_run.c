@@ -161,6 +161,14 @@ static enum step_verdict apply(struct step *step)
     return STEP_COMMIT;
 }
 
+/* What this batch made runnable is not paced: each topic waits for the one before it. */
+static void look_again(struct work *work)
+{
+    struct lanes *lanes = work->works->services->lanes;
+    lanes_hurry(lanes, work->space);
+    lanes_due(lanes, work->space);
+}
+
 static enum step_verdict committed(struct step *step)
 {
     struct work *work = (struct work *)(void *)step;
@@ -171,6 +179,7 @@ static enum step_verdict committed(struct step *step)
         return apply(step);
     if (step->outcome != ERR_OK)
         return failed(work, &step->err);
+    look_again(work);
     if (ops[work->kind]->done != NULL)
         ops[work->kind]->done(work);
     if (work->next == WORK_APPLY)

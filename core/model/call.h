@@ -16,10 +16,12 @@
  *   - 408, 429, 5xx, no connection: full-jitter back-off, capped, at least Retry-After; a burst
  *     (429 with a short or no Retry-After) pauses this call, an exhausted quota (its error code or
  *     a Retry-After of minutes) the whole endpoint, and calls fail at once meanwhile
- *   - BREAKER_FAILURES exchanges in a row that fail to reach the endpoint open its breaker: calls
- *     fail at once for a while that doubles, then one probe goes through
+ *   - BREAKER_FAILURES exchanges in a row that fail to reach the endpoint (a gateway's 502 to 504
+ *     count) open its breaker: calls fail at once for a while that doubles, then one probe goes
+ *     through
  *   - context too long (400/413 that says so, finish_reason length): the input is halved by
- *     chat.write with one more halving, or the batch of texts is cut in two
+ *     chat.write with one more halving, or the batch of texts is cut in two; a reply that is cut
+ *     off with nothing but thoughts in it gets twice the room first
  *   - the reply: error object inside 200, HTML, empty choices, null content, parts arrays,
  *     reasoning fields, closed and unclosed think blocks, code fences, trailing commas, a truncated
  *     tail; then chat.read checks the object, and what is wrong is asked again, <= REASKS times
@@ -27,7 +29,12 @@
  *     JSON's type; cut to `dimensions`, normalised
  *   - scores: by index, missing ones last, a sigmoid when any lies outside 0..1
  *
- * Threads: one owner at a time. Memory: everything lives in call->arena. */
+ * What it mends (a rung, a parameter, /v1, a form, a halving, asking again) costs no attempt, since
+ * each is bounded by itself; failures do. exchange.done and exchange.arg are the runner's, and
+ * kept.
+ *
+ * Threads: one owner at a time. Memory: everything lives in call->arena, so a call that waits or is
+ * done may be dropped. */
 #ifndef HM_CORE_MODEL_CALL_H
 #define HM_CORE_MODEL_CALL_H
 

@@ -43,7 +43,8 @@ struct exchange {
     size_t reply_max;                      /* a longer body: ERR_TOO_LARGE */
     struct arena *arena;                   /* the reply's memory */
     exchange_data_fn *data; /* NULL: the body is collected in `reply`. Else a 2xx body comes in
-                               pieces as it arrives and only another body is collected */
+                               pieces as it arrives and only another body is collected; `status`
+                               and `content_type` are set before the first piece */
     exchange_done_fn *done;
     void *arg;
     /* answered */

@@ -41,7 +41,8 @@ enum model_purpose {
 
 enum rerank_format {
     RERANK_PROBE, /* tries the forms below in turn, once, and remembers */
-    RERANK_COHERE, /* {model, query, documents, top_n}; Jina, vLLM, llama.cpp, Infinity, SiliconFlow */
+    /* {model, query, documents, top_n}; Jina, vLLM, llama.cpp, Infinity, SiliconFlow */
+    RERANK_COHERE,
     RERANK_TEI,    /* {query, texts} -> [{index, score}] */
     RERANK_VOYAGE, /* {model, query, documents, top_k} -> data */
     /* base URL .../api/v1: {model, input:{query, documents}, parameters} -> output.results */

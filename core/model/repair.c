@@ -37,7 +37,9 @@ static bool at_end(const struct mend *m)
 
 static char peek(const struct mend *m, size_t i)
 {
-    return i < m->in.len ? m->in.at[i] : '\0';
+    if (i >= m->in.len)
+        return '\0';
+    return m->in.at[i];
 }
 
 static bool is_space(char c)
@@ -367,7 +369,8 @@ static void pop(struct mend *m)
         whole(m);
 }
 
-/* A closing bracket closes what is open inside its own partner; one without a partner is nothing. */
+/* A closing bracket closes what is open inside its own partner too; one without a partner is
+ * nothing. */
 static void close_bracket(struct mend *m)
 {
     char kind = m->in.at[m->i++] == '}' ? '{' : '[';

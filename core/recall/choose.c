@@ -2,7 +2,8 @@
  *
  * Strict gate: episodes only of the chosen topics, facts only of the chosen episodes. Soft gate
  * (the default): the members and the flat best, which comes to the same score for all, so whatever
- * stage 1 misses stays in reach. Filters apply before every cut (filter.c). */
+ * stage 1 misses stays in reach. Filters apply before every cut (filter.c), and both apply before
+ * the nearest by vector are picked. */
 #include "core/recall/recall_int.h"
 
 enum err_code recall__offer(struct recall *r, enum recall_stage stage, struct candidate *c,
@@ -62,7 +63,33 @@ static enum err_code offer_topic(struct recall *r, uint32_t id, float best, stru
     struct candidate c = {.id = id, .turn_doc = id, .group = linked ? row.chain : id, .factor = 1};
     c.signal[SIGNAL_OWN] = r->topic_own[id - 1] / r->reach;
     c.signal[SIGNAL_EPISODE] = best;
+    c.signal[SIGNAL_VECTOR] = recall__cosine(r, LAYER_TOPIC, row.doc);
     return recall__offer(r, STAGE_TOPICS, &c, passes ? NULL : "filter", err);
+}
+
+static enum err_code topic_fits(struct recall *r, uint32_t doc, const void *arg, bool *fits,
+                                struct err *err)
+{
+    uint32_t id = columns_topic_of_doc(r->columns, doc);
+    (void)arg;
+    *fits = id != 0;
+    return id == 0 ? ERR_OK : recall__topic_passes(r, id, fits, err);
+}
+
+/* Lists topics that nothing but their vector speaks for. */
+static enum err_code list_near_topics(struct recall *r, const float *best, struct err *err)
+{
+    struct nearest near;
+    if (r->generation == NULL)
+        return ERR_OK;
+    enum err_code rc = recall__nearest(r, LAYER_TOPIC, topic_fits, NULL, &near, err);
+    for (uint32_t i = 0; rc == ERR_OK && i < near.n; i++) {
+        uint32_t id = columns_topic_of_doc(r->columns, near.docs[i]);
+        if (id != 0 && id < r->stat.v[STAT_NEXT_TOPIC] && best[id - 1] == 0 &&
+            r->topic_own[id - 1] == 0)
+            r->topic_list[r->n_topic_list++] = id;
+    }
+    return rc;
 }
 
 /* A chain of successors counts as one topic: its best link stands for it. */
@@ -76,11 +103,13 @@ static enum err_code choose_topics(struct recall *r, struct err *err)
     if (best == NULL)
         return recall__memory(err);
     best_episodes(r, best);
-    enum err_code rc = ERR_OK;
+    enum err_code rc = list_near_topics(r, best, err);
     for (uint32_t i = 0; rc == ERR_OK && i < r->n_topic_list; i++)
         rc = offer_topic(r, r->topic_list[i], best[r->topic_list[i] - 1], err);
     if (rc == ERR_OK)
         rc = recall__rank(r, list, n_topics, err);
+    if (rc == ERR_OK)
+        rc = recall__reorder(r, STAGE_TOPICS, err);
     r->shown[STAGE_TOPICS] = least(list->n, r->query->topics);
     return rc;
 }
@@ -110,25 +139,61 @@ static bool is_member(struct recall *r, const uint8_t *chosen, const struct epis
     return false;
 }
 
-/* `chosen` NULL: no gate. */
+/* Why it can't be in the reply; NULL: it can. `chosen` NULL: no gate. */
+static const char *episode_cut(struct recall *r, uint32_t id, const struct episode_row *row,
+                               const uint8_t *chosen)
+{
+    if (!recall__episode_passes(r, id, row))
+        return "filter";
+    return chosen != NULL && !is_member(r, chosen, row) ? "gate" : NULL;
+}
+
+static enum err_code episode_fits(struct recall *r, uint32_t doc, const void *arg, bool *fits,
+                                  struct err *err)
+{
+    struct episode_row row;
+    uint32_t id = columns_episode_of_doc(r->columns, doc);
+    (void)err;
+    *fits = false;
+    if (id == 0)
+        return ERR_OK;
+    columns_episode(r->columns, id, &row);
+    *fits = row.turns != 0 && episode_cut(r, id, &row, arg) == NULL;
+    return ERR_OK;
+}
+
+/* Lists episodes that nothing but their vector speaks for. */
+static enum err_code list_near_episodes(struct recall *r, const uint8_t *chosen, struct err *err)
+{
+    struct nearest near;
+    if (r->generation == NULL)
+        return ERR_OK;
+    enum err_code rc = recall__nearest(r, LAYER_EPISODE, episode_fits, chosen, &near, err);
+    for (uint32_t i = 0; rc == ERR_OK && i < near.n; i++) {
+        uint32_t id = columns_episode_of_doc(r->columns, near.docs[i]);
+        if (id != 0 && id < r->stat.v[STAT_NEXT_EPISODE] && r->episode_own[id - 1] == 0 &&
+            r->episode_turn[id - 1] == 0)
+            r->episode_list[r->n_episode_list++] = id;
+    }
+    return rc;
+}
+
 static enum err_code offer_episode(struct recall *r, uint32_t id, const uint8_t *chosen,
                                    struct err *err)
 {
     struct episode_row row;
-    const char *cut = NULL;
     float sum = (r->episode_own[id - 1] + r->episode_turn[id - 1]) / r->reach;
-    if (!r->query->explain && recall__is_hopeless(&r->stage[STAGE_EPISODES], sum, 1))
+    float most = sum + r->weights[STAGE_EPISODES][SIGNAL_VECTOR] * r->nearest_episode;
+    if (!r->query->explain && recall__is_hopeless(&r->stage[STAGE_EPISODES], most, 1))
         return ERR_OK;
     columns_episode(r->columns, id, &row);
     if (row.turns == 0)
         return ERR_OK;
-    if (!recall__episode_passes(r, id, &row))
-        cut = "filter";
-    else if (chosen != NULL && !is_member(r, chosen, &row))
-        cut = "gate";
+    const char *cut = episode_cut(r, id, &row, chosen);
     struct candidate c = {.id = id, .turn_doc = row.first_doc, .factor = 1};
     c.signal[SIGNAL_OWN] = r->episode_own[id - 1] / r->reach;
     c.signal[SIGNAL_TURN] = r->episode_turn[id - 1] / r->reach;
+    c.signal[SIGNAL_VECTOR] = recall__cosine(r, LAYER_EPISODE, row.doc);
     return recall__offer(r, STAGE_EPISODES, &c, cut, err);
 }
 
@@ -144,10 +209,13 @@ static enum err_code choose_episodes(struct recall *r, struct err *err)
         if (chosen == NULL)
             return recall__memory(err);
     }
+    rc = list_near_episodes(r, chosen, err);
     for (uint32_t i = 0; rc == ERR_OK && i < r->n_episode_list; i++)
         rc = offer_episode(r, r->episode_list[i], chosen, err);
     if (rc == ERR_OK)
         rc = recall__rank(r, list, 0, err);
+    if (rc == ERR_OK)
+        rc = recall__reorder(r, STAGE_EPISODES, err);
     r->shown[STAGE_EPISODES] = least(list->n, r->query->episodes);
     for (uint32_t i = 0; rc == ERR_OK && i < r->shown[STAGE_EPISODES]; i++)
         r->episode_chosen[list->at[i].id - 1] = 1;
@@ -167,7 +235,7 @@ static void init_lists(struct recall *r)
         recall__list_init(r, &r->cut[s], (enum recall_stage)s, RECALL_EXPLAIN);
     }
     recall__list_init(r, &r->parts, STAGE_RECENT, RECALL_POOL);
-    recall__list_init(r, &r->bare, STAGE_FACTS, RECALL_POOL);
+    recall__list_init(r, &r->bare, STAGE_RECENT, RECALL_POOL);
 }
 
 _Static_assert(RECALL_POOL >= LIMIT_FACTS + RECALL_EXPLAIN, "the reply's facts are of the pool");

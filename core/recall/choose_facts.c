@@ -7,6 +7,7 @@
  *   touched turns       a word of the question is in the turn or its windows, or a date
  *   of whole episodes   turns without a word, in an episode that matches: they have its score
  *   by their own text   facts whose turn has no word of it ("asked …", a resolved date)
+ *   by their vector     the facts and turns nearest to the question, without any word of it
  *   once more           facts first said elsewhere that a touched turn repeats
  *
  * The second and third are skipped where even the best of them could not come into the list, which
@@ -24,6 +25,7 @@ struct offering {
     struct again again;
     float best_episode;
     float most_factor;
+    float most_vector; /* what vectors can add to a sum */
 };
 
 static float factor_of(const struct turn_info *info)
@@ -45,6 +47,7 @@ static void turn_signals(const struct recall *r, const struct turn_info *info, s
 {
     const struct strip *strip = &r->strip;
     c->signal[SIGNAL_EPISODE] = episode_signal(r, info->episode);
+    c->signal[SIGNAL_TURN_VECTOR] = recall__cosine(r, LAYER_TURN, c->turn_doc);
     if (info->place == 0 || !recall__is_touched(strip, info->place))
         return;
     const struct strip_block *block = &strip->blocks[info->place / STRIP_BLOCK];
@@ -57,18 +60,40 @@ static void turn_signals(const struct recall *r, const struct turn_info *info, s
 }
 
 /* What the signals that a turn's facts share add up to. */
-static float shared_sum(const struct candidate *c)
+static float shared_sum(const struct recall *r, const struct candidate *c)
 {
-    const float *weights = recall__weights[STAGE_FACTS];
+    const float *weights = r->weights[STAGE_FACTS];
     float sum = 0;
     for (int s = 0; s < SIGNALS; s++)
-        sum += s == SIGNAL_OWN ? 0 : weights[s] * c->signal[s];
+        sum += s == SIGNAL_OWN || s == SIGNAL_VECTOR ? 0 : weights[s] * c->signal[s];
     return sum;
 }
 
 static float own_sum(const struct recall *r, float own)
 {
-    return recall__weights[STAGE_FACTS][SIGNAL_OWN] * own / r->reach;
+    return r->weights[STAGE_FACTS][SIGNAL_OWN] * own / r->reach;
+}
+
+static float fact_sum(const struct recall *r, uint32_t id)
+{
+    return own_sum(r, r->fact_own[id - 1]) +
+           r->weights[STAGE_FACTS][SIGNAL_VECTOR] * recall__cosine(r, LAYER_FACT, id - 1);
+}
+
+/* The most that a fact's own vector adds to a sum, or a turn's that stands for itself. */
+static float most_near(const struct recall *r)
+{
+    float nearest = r->nearest_fact > r->nearest_turn ? r->nearest_fact : r->nearest_turn;
+    return r->weights[STAGE_FACTS][SIGNAL_VECTOR] * nearest;
+}
+
+/* A turn's cosine is its own where it stands for itself. */
+static struct candidate bare_turn(const struct candidate *turn)
+{
+    struct candidate c = *turn;
+    c.signal[SIGNAL_VECTOR] = c.signal[SIGNAL_TURN_VECTOR];
+    c.signal[SIGNAL_TURN_VECTOR] = 0;
+    return c;
 }
 
 static bool is_valid_at(struct recall *r, uint32_t id)
@@ -92,6 +117,7 @@ static enum err_code offer_fact(struct recall *r, const struct candidate *turn, 
     struct candidate c = *turn;
     c.id = c.group = id;
     c.signal[SIGNAL_OWN] = r->fact_own[id - 1] / r->reach;
+    c.signal[SIGNAL_VECTOR] = recall__cosine(r, LAYER_FACT, id - 1);
     if (turn->cut != NULL || !is_valid_at(r, id))
         return recall__offer(r, STAGE_FACTS, &c, turn->cut != NULL ? turn->cut : "filter", err);
     return again ? recall__push_again(r, &r->stage[STAGE_FACTS], &c, err)
@@ -149,32 +175,37 @@ static enum err_code offer_facts(struct offering *o, const struct candidate *tur
 {
     struct recall *r = o->r;
     const struct candidates *list = &r->stage[STAGE_FACTS];
-    float shared = shared_sum(turn);
+    float shared = shared_sum(r, turn);
     enum err_code rc = ERR_OK;
     uint32_t last = row->fact_first + row->fact_count, living = 0;
     for (uint32_t id = row->fact_first; rc == ERR_OK && id < last; id++) {
         if (!is_alive(r, id))
             continue;
         living++;
-        float own = r->fact_own[id - 1];
-        if (turn->cut != NULL || !recall__is_hopeless(list, shared + own_sum(r, own), turn->factor))
+        float sum = shared + fact_sum(r, id);
+        if (r->generation != NULL && sum <= 0)
+            continue; /* it only stands beside one that is near */
+        if (turn->cut != NULL || !recall__is_hopeless(list, sum, turn->factor))
             rc = offer_fact(r, turn, id, false, err);
     }
     if (rc == ERR_OK && (row->flags & TURN_ROW_MORE) != 0)
         return remember(r, &o->again, turn->turn_doc) ? ERR_OK : recall__memory(err);
-    if (rc == ERR_OK && turn->cut == NULL && living == 0)
-        rc = recall__push(r, &r->bare, turn, err);
+    if (rc == ERR_OK && turn->cut == NULL && living == 0) {
+        struct candidate bare = bare_turn(turn);
+        rc = recall__push(r, &r->bare, &bare, err);
+    }
     return rc;
 }
 
-static enum err_code offer_recent(struct recall *r, struct candidate *turn, uint32_t n,
+static enum err_code offer_recent(struct recall *r, const struct candidate *turn, uint32_t n,
                                   struct err *err)
 {
-    turn->group = n;
-    if (turn->cut != NULL)
-        return recall__offer(r, STAGE_RECENT, turn, turn->cut, err);
-    enum err_code rc = recall__push_again(r, &r->stage[STAGE_RECENT], turn, err);
-    return rc == ERR_OK ? recall__push(r, &r->parts, turn, err) : rc;
+    struct candidate c = bare_turn(turn);
+    c.group = n;
+    if (c.cut != NULL)
+        return recall__offer(r, STAGE_RECENT, &c, c.cut, err);
+    enum err_code rc = recall__push_again(r, &r->stage[STAGE_RECENT], &c, err);
+    return rc == ERR_OK ? recall__push(r, &r->parts, &c, err) : rc;
 }
 
 /* True when no fact of the turn can come into the list. Only turns with facts: the others are few,
@@ -182,7 +213,7 @@ static enum err_code offer_recent(struct recall *r, struct candidate *turn, uint
 static bool is_hopeless(const struct recall *r, const struct turn_info *info,
                         const struct candidate *c)
 {
-    float most = shared_sum(c) + own_sum(r, r->best_fact);
+    float most = shared_sum(r, c) + own_sum(r, r->best_fact) + most_near(r);
     return (info->flags & TURN_ROW_DONE) != 0 && !r->query->explain &&
            recall__is_hopeless(&r->stage[STAGE_FACTS], most, c->factor);
 }
@@ -249,8 +280,8 @@ static enum err_code offer_whole_episodes(struct offering *o, struct err *err)
     for (uint32_t i = 0; rc == ERR_OK && i < r->n_episode_list; i++) {
         uint32_t id = r->episode_list[i];
         float signal = episode_signal(r, id);
-        float most =
-            signal * recall__weights[STAGE_FACTS][SIGNAL_EPISODE] + own_sum(r, r->best_fact);
+        float most = signal * r->weights[STAGE_FACTS][SIGNAL_EPISODE] + own_sum(r, r->best_fact) +
+                     o->most_vector;
         if (signal > 0 && !recall__is_hopeless(&r->stage[STAGE_FACTS], most, o->most_factor))
             rc = offer_episode_turns(o, id, err);
     }
@@ -263,14 +294,69 @@ static enum err_code offer_by_own_text(struct offering *o, struct err *err)
     enum err_code rc = ERR_OK;
     for (uint32_t i = 0; rc == ERR_OK && i < r->n_fact_list; i++) {
         uint32_t id = r->fact_list[i];
-        float most = o->best_episode * recall__weights[STAGE_FACTS][SIGNAL_EPISODE] +
-                     own_sum(r, r->fact_own[id - 1]);
+        float most = o->best_episode * r->weights[STAGE_FACTS][SIGNAL_EPISODE] +
+                     own_sum(r, r->fact_own[id - 1]) + o->most_vector;
         struct fact_row row;
         if (recall__is_hopeless(&r->stage[STAGE_FACTS], most, o->most_factor))
             continue;
         columns_fact(r->columns, id, &row);
         if (row.turn_doc < r->n_docs)
             rc = offer_untouched(o, row.turn_doc, err);
+    }
+    return rc;
+}
+
+/* --- by their vector --- */
+
+static enum err_code turn_fits(struct recall *r, uint32_t doc, const void *arg, bool *fits,
+                               struct err *err)
+{
+    struct turn_row row;
+    (void)arg;
+    (void)err;
+    columns_turn(r->columns, doc, &row);
+    *fits = turn_cut(r, &row) == NULL;
+    return ERR_OK;
+}
+
+static enum err_code fact_fits(struct recall *r, uint32_t doc, const void *arg, bool *fits,
+                               struct err *err)
+{
+    struct fact_row row;
+    columns_fact(r->columns, doc + 1, &row);
+    *fits = false;
+    if (row.turn_doc >= r->n_docs || !is_valid_at(r, doc + 1))
+        return ERR_OK;
+    return turn_fits(r, row.turn_doc, arg, fits, err);
+}
+
+static enum err_code offer_near(struct offering *o, enum layer layer, const struct nearest *near,
+                                struct err *err)
+{
+    struct recall *r = o->r;
+    enum err_code rc = ERR_OK;
+    for (uint32_t i = 0; rc == ERR_OK && i < near->n; i++) {
+        struct fact_row row = {.turn_doc = near->docs[i]};
+        if (layer == LAYER_FACT)
+            columns_fact(r->columns, near->docs[i] + 1, &row);
+        if (row.turn_doc < r->n_docs)
+            rc = offer_untouched(o, row.turn_doc, err);
+    }
+    return rc;
+}
+
+/* explain wants those too that a filter or the gate keeps out. */
+static enum err_code offer_nearest(struct offering *o, enum layer layer, struct err *err)
+{
+    recall_fits_fn *fits = layer == LAYER_FACT ? fact_fits : turn_fits;
+    struct nearest near;
+    enum err_code rc = recall__nearest(o->r, layer, fits, NULL, &near, err);
+    if (rc == ERR_OK)
+        rc = offer_near(o, layer, &near, err);
+    if (rc == ERR_OK && o->r->query->explain) {
+        rc = recall__nearest(o->r, layer, NULL, NULL, &near, err);
+        if (rc == ERR_OK)
+            rc = offer_near(o, layer, &near, err);
     }
     return rc;
 }
@@ -289,9 +375,9 @@ static enum err_code offer_again(struct offering *o, struct err *err)
 }
 
 /* A turn's own signals, weighed, without episode and date. */
-static void sum_block(const struct strip_block *restrict block, float *restrict sums)
+static void sum_block(const float *w, const struct strip_block *restrict block,
+                      float *restrict sums)
 {
-    const float *w = recall__weights[STAGE_FACTS];
     const float own = w[SIGNAL_TURN], w1 = w[SIGNAL_WINDOW1], w2 = w[SIGNAL_WINDOW2],
                 w4 = w[SIGNAL_WINDOW4];
     for (int i = 0; i < STRIP_BLOCK; i++)
@@ -304,10 +390,12 @@ static float least_sum(const struct offering *o, uint32_t at)
 {
     const struct recall *r = o->r;
     const struct candidates *list = &r->stage[STAGE_FACTS];
-    const float *w = recall__weights[STAGE_FACTS];
+    const float *w = r->weights[STAGE_FACTS];
     if (r->strip.date != NULL || (r->strip.state[at] & STRIP_RECENT) != 0 || r->query->explain)
         return -1;
-    return (list->hopeless / o->most_factor - w[SIGNAL_EPISODE] * o->best_episode) * r->reach -
+    return (list->hopeless / o->most_factor - w[SIGNAL_EPISODE] * o->best_episode -
+            o->most_vector) *
+               r->reach -
            w[SIGNAL_OWN] * r->best_fact;
 }
 
@@ -315,9 +403,9 @@ static float least_sum(const struct offering *o, uint32_t at)
 static bool is_passed_over(const struct offering *o, const struct turn_info *info, float sum)
 {
     const struct recall *r = o->r;
-    const float *w = recall__weights[STAGE_FACTS];
+    const float *w = r->weights[STAGE_FACTS];
     float most = (sum + w[SIGNAL_OWN] * r->best_fact) / r->reach +
-                 w[SIGNAL_EPISODE] * episode_signal(r, info->episode);
+                 w[SIGNAL_EPISODE] * episode_signal(r, info->episode) + o->most_vector;
     return recall__is_hopeless(&r->stage[STAGE_FACTS], most, factor_of(info));
 }
 
@@ -327,7 +415,7 @@ static enum err_code offer_block(struct offering *o, uint32_t at, struct err *er
     const struct strip *strip = &o->r->strip;
     float sums[STRIP_BLOCK];
     enum err_code rc = ERR_OK;
-    sum_block(&strip->blocks[at], sums);
+    sum_block(o->r->weights[STAGE_FACTS], &strip->blocks[at], sums);
     float least = least_sum(o, at);
     for (uint32_t i = 0; rc == ERR_OK && i < STRIP_BLOCK; i++) {
         uint32_t place = at * STRIP_BLOCK + i, doc = strip->docs[place];
@@ -364,11 +452,17 @@ static enum err_code offer_all(struct offering *o, struct err *err)
     struct recall *r = o->r;
     enum err_code rc = ERR_OK;
     find_best_episode(o);
+    o->most_vector = most_near(r) + r->weights[STAGE_FACTS][SIGNAL_TURN_VECTOR] * r->nearest_turn;
     rc = offer_touched(o, err);
     if (rc == ERR_OK && r->query->episodes != 0)
         rc = offer_whole_episodes(o, err);
     if (rc == ERR_OK)
         rc = offer_by_own_text(o, err);
+    if (rc == ERR_OK && r->generation != NULL) {
+        rc = offer_nearest(o, LAYER_FACT, err);
+        if (rc == ERR_OK)
+            rc = offer_nearest(o, LAYER_TURN, err);
+    }
     return rc == ERR_OK ? offer_again(o, err) : rc;
 }
 
@@ -380,6 +474,8 @@ enum err_code recall__choose_facts(struct recall *r, struct err *err)
     enum err_code rc = offer_all(&o, err);
     if (rc == ERR_OK)
         rc = recall__rank(r, facts, (uint32_t)r->stat.v[STAT_NEXT_FACT], err);
+    if (rc == ERR_OK)
+        rc = recall__reorder(r, STAGE_FACTS, err);
     if (rc == ERR_OK)
         rc = recall__rank(r, recent, (uint32_t)r->stat.v[STAT_NEXT_TURN], err);
     if (rc == ERR_OK)

@@ -11,11 +11,14 @@
  * not fit is passed over, MISSES of them end it. A long turn that does not fit gives its best
  * facts.
  *
+ * For an answer each unit ends in what it may be cited by, " [turn_12]", which counts as text.
+ *
  * I1  characters of the text <= 4 * max_tokens.  I2  each text stands once.
  * I3  turn_ids names turns whose whole text is there. */
 #include <math.h>
 
 #include "core/base/civil.h"
+#include "core/graph/node_id.h"
 #include "core/recall/context_int.h"
 
 enum {
@@ -87,7 +90,7 @@ void context__measure(struct unit *unit, int offset_min)
 /* Of a text that has the unit `b` right behind `a` (NULL: nothing). */
 static size_t cost(const struct unit *a, const struct unit *b)
 {
-    size_t chars = b->text_chars + 1;
+    size_t chars = b->text_chars + b->mark_chars + 1;
     bool new_day = a == NULL || a->day != b->day;
     if (new_day)
         chars += b->day_chars + 1;
@@ -135,6 +138,25 @@ enum err_code context__add(struct pack *p, const struct unit *unit, bool *added,
 
 /* --- units --- */
 
+static struct str shown_id(const struct recall *r, const struct unit *unit)
+{
+    if (unit->kind == UNIT_TURN)
+        return unit->shown_id;
+    return node_id_str(r->arena, unit->kind == UNIT_FACT ? NODE_FACT : NODE_EPISODE, unit->id);
+}
+
+enum err_code context__mark(const struct recall *r, struct unit *unit, struct err *err)
+{
+    if (!r->query->marks)
+        return ERR_OK;
+    struct str id = shown_id(r, unit);
+    unit->mark = str_printf(r->arena, " [%.*s]", STR_FMT(id));
+    if (id.at == NULL || unit->mark.at == NULL)
+        return recall__memory(err);
+    unit->mark_chars = count_chars(unit->mark);
+    return ERR_OK;
+}
+
 static enum err_code turn_unit(struct recall *r, uint32_t doc, struct unit *unit, struct err *err)
 {
     struct turn_row row;
@@ -154,7 +176,7 @@ static enum err_code turn_unit(struct recall *r, uint32_t doc, struct unit *unit
     unit->time_ms = turn.time_ms;
     unit->speaker = turn_speaker(&turn);
     context__measure(unit, turn.offset_min);
-    return rc;
+    return rc == ERR_OK ? context__mark(r, unit, err) : rc;
 }
 
 /* A built-in fact says "Caroline: …" or "Caroline (asked “…”): …"; the speaker has a line above. */
@@ -188,6 +210,9 @@ static enum err_code add_facts_of(struct pack *p, const struct unit *turn, struc
         unit.id = fact.id;
         unit.text = without_speaker(fact.content, turn->speaker);
         unit.text_chars = count_chars(unit.text);
+        rc = context__mark(r, &unit, err);
+        if (rc != ERR_OK)
+            return rc;
         rc = context__add(p, &unit, &added, err);
         if (rc != ERR_OK)
             return rc;
@@ -244,7 +269,9 @@ static void list_worth(struct recall *r, const struct candidates *list, struct w
             continue;
         info->state |= TURN_WEIGHED;
         float chars = info->length * CHARS_A_TERM;
-        out->at[out->n].value = list->at[i].score / powf(60.0f + chars, 0.4f);
+        bool judged = r->query->reranked != NULL && list == &r->stage[STAGE_FACTS];
+        float score = judged ? list->at[i].worth : list->at[i].score;
+        out->at[out->n].value = score / powf(60.0f + chars, 0.4f);
         out->at[out->n++].doc = doc;
     }
 }
@@ -289,6 +316,7 @@ static void write_text(const struct pack *p, struct buf *out)
             buf_put(out, ":\n", 2);
         }
         buf_str_put(out, u->text);
+        buf_str_put(out, u->mark);
         last = u;
     }
 }
@@ -335,6 +363,31 @@ static enum err_code write_lists(const struct pack *p, struct recall_context *ou
     for (uint32_t i = 0; i < shown; i++)
         if (holds_fact(p, &r->stage[STAGE_FACTS].at[i]))
             out->fact_ids[out->n_fact_ids++] = r->stage[STAGE_FACTS].at[i].id;
+    return ERR_OK;
+}
+
+/* What the marks name; copied, for who reads it when the snapshot is closed. */
+static enum err_code write_marks(const struct pack *p, struct recall_context *out, struct err *err)
+{
+    static const enum recall_mark_kind kinds[] = {
+        [UNIT_SUMMARY] = MARK_EPISODE, [UNIT_TURN] = MARK_TURN, [UNIT_FACT] = MARK_FACT};
+    struct recall *r = p->r;
+    if (!r->query->marks)
+        return ERR_OK;
+    out->marks = ARENA_ARRAY(r->arena, struct recall_mark, p->n);
+    if (out->marks == NULL)
+        return recall__memory(err);
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct unit *u = p->units[i];
+        bool part = i != 0 && u->kind == UNIT_TURN && p->units[i - 1]->kind == UNIT_TURN &&
+                    p->units[i - 1]->n == u->n;
+        if (part)
+            continue; /* of a long turn that stands there already */
+        struct str id = str_copy(r->arena, shown_id(r, u));
+        if (id.at == NULL)
+            return recall__memory(err);
+        out->marks[out->n_marks++] = (struct recall_mark){kinds[u->kind], id};
+    }
     return ERR_OK;
 }
 
@@ -394,5 +447,6 @@ enum err_code recall__context(struct recall *r, struct err *err)
     size_t chars = count_chars(out->text);
     ASSERT(chars <= (size_t)r->query->max_tokens * 4); /* I1 */
     out->tokens = (uint32_t)((chars + 3) / 4);
-    return write_lists(&p, out, err);
+    rc = write_lists(&p, out, err);
+    return rc == ERR_OK ? write_marks(&p, out, err) : rc;
 }

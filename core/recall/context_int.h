@@ -17,6 +17,8 @@ struct unit {
     int64_t time_ms;
     int64_t day; /* local, since 1970 */
     struct str speaker, text, shown_id;
+    struct str mark; /* query.marks: " [turn_12]" behind the text; empty without */
+    size_t mark_chars;
     struct summary *summary; /* of a UNIT_SUMMARY */
     size_t speaker_chars, text_chars, day_chars;
 };
@@ -35,6 +37,8 @@ enum { CONTEXT_DAY_MAX = 40 };
 /* "8 May 2023" */
 size_t context__write_day(int64_t day, char out[CONTEXT_DAY_MAX]);
 int64_t context__day(int64_t time_ms, int offset_min);
+/* With query.marks: what the unit's line ends in, its id being that or that of its kind. */
+enum err_code context__mark(const struct recall *r, struct unit *unit, struct err *err);
 /* Fills in day and lengths. */
 void context__measure(struct unit *unit, int offset_min);
 /* Puts a copy of the unit where it belongs if the whole still fits; `*added` says so. */

@@ -228,7 +228,10 @@ static enum err_code add_summary(struct pack *p, const struct grams *grams, cons
                         .text = summary_text(p, s),
                         .summary = s};
     context__measure(&unit, e->offset_min);
-    return unit.text.len == 0 ? ERR_OK : context__add(p, &unit, &added, err);
+    if (unit.text.len == 0)
+        return ERR_OK;
+    enum err_code rc = context__mark(p->r, &unit, err);
+    return rc == ERR_OK ? context__add(p, &unit, &added, err) : rc;
 }
 
 size_t context__summary_chars(size_t whole)

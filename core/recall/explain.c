@@ -5,8 +5,9 @@
 
 const char *recall_signal_name(enum recall_signal signal)
 {
-    static const char *const names[SIGNALS] = {"own",     "turn",    "window1", "window2",
-                                               "window4", "episode", "date"};
+    static const char *const names[SIGNALS] = {"own",         "turn",    "window1", "window2",
+                                               "window4",     "episode", "date",    "vector",
+                                               "turn_vector", "rerank"};
     ASSERT(signal < SIGNALS);
     return names[signal];
 }

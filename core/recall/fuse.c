@@ -1,7 +1,7 @@
 /* Fusion: one score from a candidate's signals, then the best in order (DESIGN 7).
  *
- *   score  each list divided by the most that the question could reach in it: comparable across
- *          questions, spaces and filters; the default
+ *   score  each list divided by the most that the question could reach in it (a cosine by 1, below
+ *          0 it counts nothing): comparable across questions, spaces and filters; the default
  *   max    each list divided by its best value here
  *   rrf    sum of 1 / (60 + rank); the paper's
  * All are divided by what they could be at most, so a score lies in 0..1. Ties: the earlier turn,
@@ -14,12 +14,28 @@
 
 #include "core/recall/recall_int.h"
 
-/* Order: own, turn, window1, window2, window4, episode, date. Measured: tests/bench/README.md. */
-static const float topic_weights[SIGNALS] = {1, 0, 0, 0, 0, 1, 0};
-static const float episode_weights[SIGNALS] = {1, 1, 0, 0, 0, 0, 0};
-static const float fact_weights[SIGNALS] = {0.5f, 1, 1, 1, 1, 1, 0.75f};
-const float *const recall__weights[RECALL_STAGES] = {topic_weights, episode_weights, fact_weights,
-                                                     fact_weights};
+/* Order: own, turn, window1, window2, window4, episode, date. Measured: tests/bench/README.md.
+ * Those of vectors are the query's. */
+static const float word_weights[RECALL_STAGES][SIGNALS] = {
+    [STAGE_TOPICS] = {1, 0, 0, 0, 0, 1, 0},
+    [STAGE_EPISODES] = {1, 1, 0, 0, 0, 0, 0},
+    [STAGE_FACTS] = {0.5f, 1, 1, 1, 1, 1, 0.75f},
+    [STAGE_RECENT] = {0.5f, 1, 1, 1, 1, 1, 0.75f},
+};
+
+/* A turn without a fact stands for one: its cosine is its own and its turn's. */
+void recall__set_weights(struct recall *r)
+{
+    memcpy(r->weights, word_weights, sizeof r->weights);
+    if (r->generation == NULL)
+        return;
+    const struct recall_weights *w = &r->query->dense->weights;
+    r->weights[STAGE_TOPICS][SIGNAL_VECTOR] = w->topics;
+    r->weights[STAGE_EPISODES][SIGNAL_VECTOR] = w->episodes;
+    r->weights[STAGE_FACTS][SIGNAL_VECTOR] = w->facts;
+    r->weights[STAGE_FACTS][SIGNAL_TURN_VECTOR] = w->turns;
+    r->weights[STAGE_RECENT][SIGNAL_VECTOR] = w->facts + w->turns;
+}
 
 /* --- lists --- */
 
@@ -32,7 +48,7 @@ static float most_of(const struct recall *r, enum recall_stage stage)
     float sum = r->n_dates != 0 ? date_tops[stage] : 0;
     for (int s = 0; s < SIGNALS; s++)
         if (s != SIGNAL_DATE)
-            sum += recall__weights[stage][s];
+            sum += r->weights[stage][s];
     return sum;
 }
 
@@ -46,7 +62,7 @@ static float top_factor(const struct recall *r)
 void recall__list_init(const struct recall *r, struct candidates *list, enum recall_stage stage,
                        uint32_t keep)
 {
-    const float *weights = recall__weights[stage];
+    const float *weights = r->weights[stage];
     *list =
         (struct candidates){.weights = weights,
                             .keep = keep,
@@ -91,7 +107,7 @@ static float sum_of(const struct candidates *list, const struct candidate *c, co
     return sum * c->factor / list->whole;
 }
 
-static const float no_scale[SIGNALS] = {1, 1, 1, 1, 1, 1, 1};
+static const float no_scale[SIGNALS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
 static enum err_code append(struct recall *r, struct candidates *list, const struct candidate *one,
                             struct err *err)

@@ -4,6 +4,12 @@
  *          -> topics -> episodes (members and flat best) -> facts (members and flat best)
  *          -> records of what is shown -> context within max_tokens
  *
+ * Two parts are optional. With a vector of the question each list gets a further signal, its cosine
+ * (dense.c), and the nearest of each layer are candidates even without a shared word. With scores
+ * of a reranker (recall_pool() gives what it is to judge) each list is put into its order
+ * (reorder.c), and so gates, lists and context follow it. Without them nothing is different from a
+ * build that does not know them.
+ *
  * One snapshot, one thread, no record is read before its node is chosen. Scores lie in 0..1, higher
  * is better. Everything in the reply lives in the arena or borrows from the transaction: encode it
  * before store_end(). */
@@ -15,11 +21,36 @@
 #include "core/graph/space.h"
 #include "core/graph/topic.h"
 #include "core/graph/turn.h"
+#include "core/index/vectors.h"
 #include "core/services.h"
 
 enum recall_gate { GATE_SOFT, GATE_STRICT };
 enum recall_fusion { FUSION_SCORE, FUSION_MAX, FUSION_RRF };
 enum recall_summaries { SUMMARIES_AUTO, SUMMARIES_ON, SUMMARIES_OFF };
+
+/* What a cosine counts in the sum of a list; 0: that layer is not looked at. Turns: of a fact's best
+ * source, and of turns that have no fact. */
+struct recall_weights {
+    float topics, episodes, facts, turns;
+};
+
+/* The question as a vector. Takes part if the active generation is of that identity. */
+struct recall_dense {
+    const float *vector; /* any length above 0 */
+    uint32_t dimension;
+    uint64_t identity;
+    struct recall_weights weights;
+    float lambda;           /* of propagation; 0: none */
+    enum vectors_join join; /* of the edges of a node */
+    const struct kernels *kernels;
+};
+
+/* What a reranker said of one list: ids and scores, 0..1; below 0: it said nothing. */
+struct recall_order {
+    const uint32_t *ids;
+    const float *scores;
+    uint32_t n;
+};
 
 struct recall_query {
     struct str q;
@@ -35,7 +66,10 @@ struct recall_query {
     int64_t as_of_ms;
     int64_t now_ms; /* what "yesterday" in the question means */
     int now_offset_min;
-    struct str session, speaker; /* filters; absent: .at NULL */
+    struct str session, speaker;         /* filters; absent: .at NULL */
+    const struct recall_dense *dense;    /* NULL: words alone */
+    const struct recall_order *reranked; /* [RECALL_STAGES]; NULL: the fused order */
+    bool marks;                          /* the context's lines end in ids, see recall_context */
 };
 
 struct recall_query recall_defaults(void);
@@ -65,6 +99,12 @@ struct recall_recent {
     struct str text; /* cut to LIMIT_DOC_BYTES around the best part */
     float score;
 };
+/* With query.marks each line of the context ends in what it may be cited by: " [turn_12]". */
+enum recall_mark_kind { MARK_TURN, MARK_FACT, MARK_EPISODE };
+struct recall_mark {
+    enum recall_mark_kind kind;
+    struct str id; /* as shown */
+};
 struct recall_context {
     struct str text;
     uint32_t tokens;      /* characters / 4, rounded up */
@@ -72,13 +112,17 @@ struct recall_context {
     uint32_t n_turn_ids;
     uint32_t *fact_ids, n_fact_ids;
     uint32_t *episode_ids, n_episode_ids;
+    struct recall_mark *marks; /* each once, in order; NULL without query.marks */
+    uint32_t n_marks;
 };
 
 /* explain=true: for each stage its candidates with their signals. */
 enum recall_stage { STAGE_TOPICS, STAGE_EPISODES, STAGE_FACTS, STAGE_RECENT, RECALL_STAGES };
 /* own: the node's own text; turn: the best source turn (or best turn inside); window1, 2, 4: that
  * turn with so many neighbours on each side; episode: its episode (a topic: its best episode);
- * date: a date of the question is the turn's or is in its text. */
+ * date: a date of the question is the turn's or is in its text; vector: the cosine of the node's own
+ * text; turn_vector: that of a fact's best source turn; rerank: what a reranker said, which decides
+ * the order and is not in the sum. */
 enum recall_signal {
     SIGNAL_OWN,
     SIGNAL_TURN,
@@ -87,6 +131,9 @@ enum recall_signal {
     SIGNAL_WINDOW4,
     SIGNAL_EPISODE,
     SIGNAL_DATE,
+    SIGNAL_VECTOR,
+    SIGNAL_TURN_VECTOR,
+    SIGNAL_RERANK,
     SIGNALS
 };
 const char *recall_signal_name(enum recall_signal signal);
@@ -112,6 +159,7 @@ struct recall_explain {
 enum recall_timing {
     TIMING_TERMS,
     TIMING_COLLECT,
+    TIMING_VECTORS, /* 0 without */
     TIMING_SCORE,
     TIMING_RECORDS,
     TIMING_CONTEXT,
@@ -128,6 +176,7 @@ struct recall_reply {
     uint32_t n_topics, n_episodes, n_facts, n_recent;
     struct recall_context context;
     struct recall_explain *explain; /* NULL unless asked for */
+    bool dense;                     /* vectors took part */
     int64_t timing_ns[TIMINGS];
 };
 
@@ -141,5 +190,18 @@ struct recall_base {
 
 enum err_code recall_run(const struct recall_base *base, const struct recall_query *query,
                          struct arena *arena, struct recall_reply *reply, struct err *err) MUST_USE;
+
+/* What a reranker is to judge: the best `most` of each list, with filters and gates applied as
+ * recall_run() applies them. */
+struct recall_pool {
+    uint32_t *ids;
+    struct str *documents; /* valid UTF-8 */
+    uint32_t n;
+};
+/* pool[RECALL_STAGES]; that of the recent stage stays empty. It lives in `keep`, all else in
+ * `arena`, which may go afterwards. */
+enum err_code recall_pool(const struct recall_base *base, const struct recall_query *query,
+                          uint32_t most, struct arena *arena, struct arena *keep,
+                          struct recall_pool *pool, struct err *err) MUST_USE;
 
 #endif

@@ -25,6 +25,7 @@ enum {
     RECALL_SPEAKERS = 256, /* names looked at when a question is read */
     RECALL_DATES = 16,
     RECALL_MENTIONS = 8,
+    RECALL_NEAREST = RECALL_POOL, /* of each layer, that are candidates by their vector alone */
 };
 
 /* What is known of one turn-layer document during a query: four to a line of the cache. */
@@ -80,6 +81,7 @@ struct candidate {
     float score;
     float factor;
     float signal[SIGNALS];
+    float worth;     /* with a reranker's order: the fused score of its place; for the context */
     const char *cut; /* explain: the gate or the filter that keeps it out; NULL: none */
 };
 
@@ -114,6 +116,8 @@ struct recall {
     struct space_stat stat;
     struct lengths *lengths;
     struct columns *columns;
+    const struct vectors_generation *generation; /* NULL: words alone */
+    float weights[RECALL_STAGES][SIGNALS];
 
     /* terms.c */
     uint64_t terms[LIMIT_QUERY_TERMS]; /* ascending, words only */
@@ -149,6 +153,10 @@ struct recall {
     uint32_t *topic_list;
     uint32_t n_topic_list;
     float best_fact; /* greatest of fact_own */
+
+    /* dense.c; .n 0: the layer was not looked at */
+    struct vectors_scores cosines[LAYERS];             /* by document */
+    float nearest_fact, nearest_turn, nearest_episode; /* greatest of them */
 
     /* records.c */
     struct long_turn *long_turns;
@@ -204,6 +212,26 @@ static inline bool recall__is_touched(const struct strip *strip, uint32_t place)
             (strip->date != NULL && strip->date[place] > 0));
 }
 
+/* dense.c: the vectors' part. recall__dense_open() finds the generation, or that there is none. */
+enum err_code recall__dense_open(struct recall *r, struct err *err);
+enum err_code recall__dense_score(struct recall *r, struct err *err);
+/* 0: none, or below 0. */
+static inline float recall__cosine(const struct recall *r, enum layer layer, uint32_t doc)
+{
+    const struct vectors_scores *scores = &r->cosines[layer];
+    return doc < scores->n && scores->at[doc] > 0 ? scores->at[doc] : 0;
+}
+/* The documents of a layer that are nearest to the question, RECALL_NEAREST at most, among those
+ * that `fits` lets through (NULL: all); in no order. */
+typedef enum err_code recall_fits_fn(struct recall *r, uint32_t doc, const void *arg, bool *fits,
+                                     struct err *err);
+struct nearest {
+    uint32_t *docs;
+    uint32_t n;
+};
+enum err_code recall__nearest(struct recall *r, enum layer layer, recall_fits_fn *fits,
+                              const void *arg, struct nearest *out, struct err *err);
+
 /* filter.c: what the filters let through, before every cut and in every layer. A turn that passes
  * lets its episode pass, an episode its topic. */
 bool recall__turn_passes(const struct recall *r, const struct turn_row *row);
@@ -220,7 +248,8 @@ enum err_code recall__offer(struct recall *r, enum recall_stage stage, struct ca
 enum err_code recall__choose_facts(struct recall *r, struct err *err);
 
 /* fuse.c: scores from signals, ranking. */
-extern const float *const recall__weights[RECALL_STAGES];
+/* Fills in r->weights. */
+void recall__set_weights(struct recall *r);
 void recall__list_init(const struct recall *r, struct candidates *list, enum recall_stage stage,
                        uint32_t keep);
 enum err_code recall__push(struct recall *r, struct candidates *list, const struct candidate *one,
@@ -236,6 +265,11 @@ static inline bool recall__is_hopeless(const struct candidates *list, float sum,
 /* Orders the list, best first; of each group (all <= `groups`; 0: there are none) one stays. */
 enum err_code recall__rank(struct recall *r, struct candidates *list, uint32_t groups,
                            struct err *err);
+
+/* reorder.c: puts a ranked list into the reranker's order, if there is one. */
+enum err_code recall__reorder(struct recall *r, enum recall_stage stage, struct err *err);
+enum err_code recall__pool(struct recall *r, uint32_t most, struct arena *keep,
+                           struct recall_pool *pool, struct err *err);
 
 /* records.c: what is shown, read and filled in. */
 enum err_code recall__load(struct recall *r, struct err *err);

@@ -285,7 +285,8 @@ bool stopword_is(const char *code, struct str word)
         uint64_t at = be64_get(list->words[middle]), behind = be64_get(list->words[middle] + 8);
         if (at == first && behind == rest)
             return true;
-        DASSERT(middle == 0 || memcmp(list->words[middle - 1], list->words[middle], WORD_BYTES) < 0);
+        DASSERT(middle == 0 ||
+                memcmp(list->words[middle - 1], list->words[middle], WORD_BYTES) < 0);
         if (at < first || (at == first && behind < rest))
             low = middle + 1;
         else

@@ -1,4 +1,4 @@
-"""`hypermemd doctor` against a small server in this process: what it prints, advises and returns."""
+"""`hypermemd doctor` against a small server in this process: what it prints and advises."""
 import base64
 import http.server
 import json
@@ -229,7 +229,8 @@ class Doctor(unittest.TestCase):
     def test_context_that_is_cut(self):
         with Provider({"/v1/chat/completions": lambda body: chat_reply(body, 512)}) as provider:
             base = "--llm-base-url=%s/v1" % provider.url
-            self.has(self.doctor(base, "--context=1000"), "context    CUT: of 1000 words", "num_ctx")
+            self.has(self.doctor(base, "--context=1000"), "context    CUT: of 1000 words",
+                     "num_ctx")
             self.assertNotIn("CUT", self.doctor(base, "--context=500"))
 
     def test_context_that_is_short(self):

@@ -101,7 +101,7 @@ class Pipeline(Told):
         self.assertEqual(marathon["turn_ids"], ["s1-0"])
         for job in self.jobs("a"):
             self.assertEqual(job["state"], "completed")
-            self.assertEqual(job["usage"]["calls"], 3)
+            self.assertIn(job["usage"]["calls"], (3, 4))  # and where it ends, when a flush came first
             self.assertGreater(job["usage"]["tokens_in"], 0)
         query = client.get("/v1/spaces/a/query", q="Which dog did Marta adopt?").expect(200)
         self.assertIn("Pickle", query["facts"][0]["content"])

@@ -63,8 +63,8 @@ def temporary():
 class Daemon(harness.Daemon):
     """A daemon on `data_dir`, quiet unless something is wrong."""
 
-    def __init__(self, data_dir, *more):
-        super().__init__("--log-level=warn", *more, data_dir=data_dir)
+    def __init__(self, data_dir, *more, env=None):
+        super().__init__("--log-level=warn", *more, data_dir=data_dir, env=env)
 
     def finish(self):
         """Stops it; a bad end is an error."""

@@ -16,6 +16,7 @@ import ablate
 import asking
 import common
 import harness
+from model_server import ModelProcess
 from common import Daemon, load, median, say, spread
 
 Row = collections.namedtuple("Row", "what reach measured ratio met times")
@@ -204,6 +205,39 @@ def ingest(args):
                      "turns/s", len(rates))], []
 
 
+# ---- Models -----------------------------------------------------------------------------------
+
+RESEARCH_CALLS, RESEARCH_TOKENS = 1.5, 2950  # a turn, of the research pipeline
+AT_ONCE, CALL_S = 256, 1.0
+
+
+def told(args):
+    """The whole pipeline through the fake: what it asks of a model for a turn. Tokens are counted
+    as a quarter of the bytes of what is sent."""
+    name, conversations = conversations_of(args)
+    with ModelProcess("--set", "cut_every=10") as fake, common.temporary() as folder:
+        env = {"HYPERMEM_LLM_BASE_URL": fake.url, "HYPERMEM_LLM_MODEL": "fake",
+               "HYPERMEM_LLM_CONCURRENCY": "64"}
+        with Daemon(os.path.join(folder, "data"), env=env) as daemon:
+            turns, seconds = ingest_all(daemon, conversations)
+            client = daemon.client()
+            episodes = sum(client.get("/v1/spaces/" + harness.segment(asking.space_name(
+                c, "bench-"))).expect(200)["counts"]["episodes"] for c in conversations)
+            daemon.finish()
+        stats = fake.stats()
+    by = stats["by_purpose"]
+    cells = [(purpose, by.get(purpose, 0), "%.3f" % (by.get(purpose, 0) / turns))
+             for purpose in ("boundary", "describe", "topic", "facts")]
+    return [at_most("chat calls a turn, %s (%d turns, %d episodes)" % (name, turns, episodes),
+                    [sum(by.values()) / turns], RESEARCH_CALLS, "(research code)", 1),
+            at_most("input tokens a turn, the same", [stats["tokens_in"] / turns], RESEARCH_TOKENS,
+                    "(research code)", 1, "%.0f"),
+            at_most("boundary calls a turn, the same", [by.get("boundary", 0) / turns], 0.2, "", 1,
+                    "%.3f")], [
+                        "Through the fake, which answers at once: %.0f turns/s.\n\n%s" % (
+                            turns / seconds, common.table(("call", "calls", "a turn"), cells))]
+
+
 # ---- Queries ----------------------------------------------------------------------------------
 
 
@@ -368,6 +402,34 @@ def memory(args):
                             mib(used["private"]), mib(used["anonymous"]), mib(used["resident"]))]
 
 
+# ---- Vectors ----------------------------------------------------------------------------------
+
+
+def vectors(args):
+    """Scans in the real store. The best tenth of the rounds of both: what the code and the memory
+    can do, for other work on the machine slows the one or the other down."""
+    values = dict(rows=10000, facts=1200, rounds=20) if args.quick else dict(rounds=200)
+    with common.temporary() as folder:
+        one = common.run_tool("bench_vectors", dir=folder, **values)
+    rows, facts = one["rows"], one["facts"]
+    ratio = rows["memory"]["p10"] / rows["fast"]["p10"]
+    speed = rows["bytes"] / rows["fast"]["p10"] / 1e6
+    cells = [[name, "%.1f" % (place["bytes"] / 1e6)] + [
+        "%.3f / %.3f" % (place[key]["p10"], place[key]["p50"]) for key in ("memory", "fast", "exact")]
+             for name, place in (("rows without edges", rows),
+                                 ("%d facts, their edges, episodes, topics" % facts["facts"], facts))]
+    return [Row("vector scan, %s × 384, of the memory bandwidth" % format(
+        values.get("rows", 100000), ",d"), "≥ 0.8", "%.2f (%.1f GB/s)" % (ratio, speed),
+                "%.2f" % (ratio / 0.8), yes(ratio >= 0.8), values["rounds"]),
+            at_most("vectors of a query, %s facts × 1,024" % format(facts["facts"], ",d"),
+                    [facts["fast"]["p50"]], 2, "ms", values["rounds"], "%.3f")], [
+                        common.table(("kernels: " + one["kernels"], "MB", "read memory, p10/p50 ms",
+                                      "fast", "exact"), cells),
+                        "Settling all edges: %.1f ms; one edge: %.3f ms; folding: %.1f and %.1f "
+                        "ms." % (facts["settle_all_ms"], facts["settle_edge_ms"], rows["fold_ms"],
+                                 facts["fold_ms"])]
+
+
 # ---- Bytes ------------------------------------------------------------------------------------
 
 WRITE_CLIENTS, WRITE_CYCLE, WRITE_ROUNDS = 8, 16, 16
@@ -501,4 +563,4 @@ def levels(args):
 
 
 ALL = collections.OrderedDict((function.__name__, function) for function in (
-    post, ingest, query, large, http, start, memory, written, disk, levels))
+    post, ingest, told, query, large, http, start, memory, vectors, written, disk, levels))

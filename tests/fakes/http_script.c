@@ -21,6 +21,9 @@ enum {
     REQUESTS = 4096,
     HEAD_MAX = 8192,
     READ_BYTES = 64 << 10,
+    SIP_BYTES = 64 << 10,
+    SIP_MS = 5,
+    WINDOW_BYTES = 64 << 10, /* small: what the system holds for us looks read to the client */
     URL_MAX = 64,
     SLOTS = CONNS + 2, /* of poll(): listener, pipe, connections */
 };
@@ -64,7 +67,7 @@ static const struct http_step not_found[] = {
     {HTTP_SEND, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 0, 0, 0},
     {HTTP_END, NULL, 0, 0, 0},
 };
-static const struct http_script unknown = {"", not_found, false};
+static const struct http_script unknown = {"", not_found, HTTP_READS};
 
 static long long now_ms(void)
 {
@@ -99,6 +102,7 @@ static void end_request(struct http_server *server, struct conn *conn)
     (void)pthread_mutex_unlock(&server->lock);
     conn->where = AT_HEAD;
     conn->hold = 0;
+    conn->due_ms = 0;
     conn->wants_write = false;
 }
 
@@ -115,7 +119,10 @@ static void conn_close(struct http_server *server, struct conn *conn, bool rudel
 static void accept_all(struct http_server *server)
 {
     for (;;) {
-        int fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct sockaddr_in from;
+        socklen_t len = sizeof from;
+        int fd =
+            accept4(server->listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0)
             return;
         struct conn *conn = server->conns;
@@ -131,6 +138,7 @@ static void accept_all(struct http_server *server)
         conn->fd = fd;
         conn->head_len = 0;
         conn->hold = 0;
+        conn->due_ms = 0;
         conn->wants_write = false;
         (void)pthread_mutex_lock(&server->lock);
         server->n_connections++;
@@ -267,7 +275,7 @@ static void begin_request(struct http_server *server, struct conn *conn)
     conn->step = conn->script->steps;
     conn->sent = 0;
     conn->due_ms = 0;
-    conn->body_left = conn->script->deaf ? 0 : content_length(conn->head);
+    conn->body_left = conn->script->reading == HTTP_DEAF ? 0 : content_length(conn->head);
     conn->where = conn->body_left != 0 ? AT_BODY : AT_STEPS;
     conn->request = -1;
     (void)pthread_mutex_lock(&server->lock);
@@ -283,8 +291,11 @@ static void begin_request(struct http_server *server, struct conn *conn)
 static void take_body(struct http_server *server, struct conn *conn, size_t n)
 {
     conn->body_left -= n;
-    if (conn->body_left == 0)
+    conn->due_ms = conn->script->reading == HTTP_SIPS ? now_ms() + SIP_MS : 0;
+    if (conn->body_left == 0) {
         conn->where = AT_STEPS;
+        conn->due_ms = 0;
+    }
     (void)pthread_mutex_lock(&server->lock);
     if (conn->request >= 0)
         server->requests[conn->request].body_bytes += n;
@@ -312,7 +323,11 @@ static size_t take_bytes(struct http_server *server, struct conn *conn, const ch
 static void read_conn(struct http_server *server, struct conn *conn)
 {
     static _Thread_local char bytes[READ_BYTES];
-    ssize_t n = recv(conn->fd, bytes, sizeof bytes, 0);
+    bool sips = conn->where == AT_BODY && conn->script->reading == HTTP_SIPS;
+    if (sips && now_ms() < conn->due_ms)
+        return;
+    conn->due_ms = 0;
+    ssize_t n = recv(conn->fd, bytes, sips ? SIP_BYTES : sizeof bytes, 0);
     if (n == 0 || (n < 0 && errno != EAGAIN)) {
         conn_close(server, conn, false);
         return;
@@ -326,7 +341,8 @@ static void read_conn(struct http_server *server, struct conn *conn)
 static short events_of(const struct conn *conn)
 {
     /* While steps run nothing is read: a client that writes on finds its socket full. */
-    short events = conn->where == AT_STEPS ? POLLRDHUP : POLLIN;
+    bool reads = conn->where != AT_STEPS && conn->due_ms == 0;
+    short events = reads ? POLLIN : POLLRDHUP;
     return (short)(events | (conn->wants_write ? POLLOUT : 0));
 }
 
@@ -341,7 +357,7 @@ static int poll_once(struct http_server *server, struct pollfd *slots)
         if (conn->fd < 0)
             continue;
         slots[i + 2].events = events_of(conn);
-        if (conn->where == AT_STEPS && conn->due_ms != 0) {
+        if (conn->due_ms != 0) {
             long long left = conn->due_ms > now ? conn->due_ms - now : 0;
             next = next < 0 || left < next ? left : next;
         }
@@ -363,7 +379,9 @@ static void serve_conn(struct http_server *server, struct conn *conn, short got)
         conn_close(server, conn, false);
         return;
     }
-    if (conn->fd >= 0 && (got & (POLLIN | POLLHUP | POLLERR)) && conn->where != AT_STEPS)
+    bool rested = conn->where == AT_BODY && conn->due_ms != 0; /* between two sips */
+    if (conn->fd >= 0 && conn->where != AT_STEPS &&
+        (rested || (got & (POLLIN | POLLHUP | POLLERR))))
         read_conn(server, conn);
     if (conn->fd >= 0)
         run_steps(server, conn);
@@ -397,8 +415,11 @@ static bool listen_on_loopback(struct http_server *server)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof at;
+    int window = WINDOW_BYTES;
     server->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (server->listener < 0 || bind(server->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
+    if (server->listener < 0 ||
+        setsockopt(server->listener, SOL_SOCKET, SO_RCVBUF, &window, sizeof window) != 0 ||
+        bind(server->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
         listen(server->listener, CONNS) != 0 ||
         getsockname(server->listener, (struct sockaddr *)&at, &len) != 0)
         return false;

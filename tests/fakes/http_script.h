@@ -29,10 +29,16 @@ struct http_step {
     unsigned times;
 };
 
+enum http_reading {
+    HTTP_READS, /* the request's body before the first step */
+    HTTP_SIPS,  /* the same, slowly: some 12 MB a second */
+    HTTP_DEAF,  /* never reads it */
+};
+
 struct http_script {
     const char *path; /* NULL ends the table */
     const struct http_step *steps;
-    bool deaf; /* the request's body is never read */
+    enum http_reading reading;
 };
 
 struct http_server;

@@ -202,6 +202,27 @@ START_TEST(other_speakers_and_days_are_no_repeat)
 }
 END_TEST
 
+START_TEST(stored_facts_of_the_same_words_are_told_apart)
+{
+    (void)say("a", "Ann", "I ran ten kilometres yesterday.");
+    close_all();
+    (void)say_at("a", "Bob", "I ran ten kilometres yesterday.", KIT_NOW + 2 * HOUR_MS);
+    (void)say_at("a", "Ann", "I ran ten kilometres yesterday.", KIT_NOW + 24 * HOUR_MS);
+    close_all();
+    ck_assert_uint_eq(facts_now(), 3);
+    (void)say_at("a", "Bob", "I ran ten kilometres yesterday!", KIT_NOW + 3 * HOUR_MS);
+    (void)say_at("a", "Ann", "I ran ten kilometres yesterday.", KIT_NOW + 25 * HOUR_MS);
+    (void)say_at("a", "assistant", "I ran ten kilometres yesterday.", KIT_NOW + 26 * HOUR_MS);
+    close_all();
+    ck_assert_uint_eq(facts_now(), 3);
+    ck_assert_uint_eq(stage_kit.sum.facts_duplicate, 2);
+    ck_assert_uint_eq(stage_kit.sum.facts_echo, 1);
+    ck_assert_uint_eq(fact_now(1).n_sources, 1);
+    ck_assert_uint_eq(fact_now(2).n_sources, 2);
+    ck_assert_uint_eq(fact_now(3).n_sources, 2);
+}
+END_TEST
+
 START_TEST(what_was_deleted_is_never_made_again)
 {
     char key[FACT_KEY];
@@ -312,6 +333,7 @@ Suite *suite_facts(void)
     tcase_add_test(tcase, the_longest_turn_is_taken);
     tcase_add_test(tcase, repeats_add_a_source);
     tcase_add_test(tcase, other_speakers_and_days_are_no_repeat);
+    tcase_add_test(tcase, stored_facts_of_the_same_words_are_told_apart);
     tcase_add_test(tcase, what_was_deleted_is_never_made_again);
     tcase_add_test(tcase, machines_do_not_echo);
     tcase_add_test(tcase, our_fence_is_no_news);

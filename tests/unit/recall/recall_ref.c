@@ -354,6 +354,7 @@ float ref_factor(const struct ref *ref, uint32_t n)
 void ref_fact_signals(const struct ref *ref, uint32_t id, uint32_t n, float out[SIGNALS])
 {
     uint32_t episode = ref->turns[n].episode;
+    memset(out, 0, SIGNALS * sizeof *out);
     out[SIGNAL_OWN] = id == 0 ? 0 : ref_fact_score(ref, id);
     out[SIGNAL_TURN] = ref_turn_score(ref, n);
     out[SIGNAL_WINDOW1] = ref_window(ref, n, 1);

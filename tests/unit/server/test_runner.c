@@ -465,6 +465,8 @@ Suite *suite_runner(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, steps_run_once);
     tcase_add_test(tcase, full_queue_refuses_new_steps);
+    tcase_add_test(tcase, a_list_is_taken_in_as_far_as_there_is_room);
+    tcase_add_test(tcase, groups_come_back_to_their_pools);
     tcase_add_test(tcase, commits_come_back_with_their_outcome);
     tcase_add_test(tcase, commit_after_the_store_has_stopped);
     tcase_add_test(tcase, wait_for_what_is_there);

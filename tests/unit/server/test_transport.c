@@ -1,5 +1,5 @@
-/* What the transport sends and what it makes of what comes. Its ends, limits and slots have a suite
- * of their own (test_transport_end.c). */
+/* What the transport sends and what it makes of what comes. Ends and limits are in
+ * test_transport_end.c, slots, cancels and the stop in test_transport_slots.c. */
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -7,7 +7,6 @@
 
 /* --- scripts --- */
 
-#define HELLO RIG_REPLY("5", "hello")
 #define GZIP_HEAD "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
 #define TYPED(type) "HTTP/1.1 200 OK\r\nContent-Type: " type "\r\nContent-Length: 0\r\n\r\n"
 
@@ -27,7 +26,7 @@ static const char bomb[] =
               "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
               "\x00\x00\x00\x00\x00\x00\x00\x80\x57\x03\x7d\x95\x11\xd4\xa0\x86\x01\x00";
 
-static const struct http_step ok[] = {HELLO, RIG_END};
+static const struct http_step ok[] = {RIG_HELLO, RIG_END};
 static const struct http_step typed[] = {
     {HTTP_SEND, TYPED("Application/JSON ; charset=utf-8"), 0, 0, 0}, RIG_END};
 static const struct http_step long_type[] = {
@@ -48,7 +47,7 @@ static const struct http_step squeezed[] = {{HTTP_SEND, gzipped, sizeof gzipped 
 static const struct http_step swollen[] = {{HTTP_SEND, bomb, sizeof bomb - 1, 0, 0}, RIG_END};
 static const struct http_step early_hints[] = {
     {HTTP_SEND, "HTTP/1.1 103 Early Hints\r\nRetry-After: 9\r\nContent-Type: a/b\r\n\r\n", 0, 0, 0},
-    HELLO,
+    RIG_HELLO,
     RIG_END};
 static const struct http_step in_pieces[] = {
     {HTTP_SEND,
@@ -68,22 +67,22 @@ static const struct http_step vast[] = {
     {HTTP_SEND, "HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n", 0, 0, 0},
     {HTTP_HOLD, NULL, 0, 0, 0},
     RIG_END};
-static const struct http_step a_second[] = {{HTTP_WAIT, NULL, 0, 1000, 0}, HELLO, RIG_END};
+static const struct http_step a_second[] = {{HTTP_WAIT, NULL, 0, 1000, 0}, RIG_HELLO, RIG_END};
 
 static const struct http_script scripts[] = {
-    {"/ok", ok, false},
-    {"/typed", typed, false},
-    {"/long_type", long_type, false},
-    {"/failed", failed, false},
-    {"/moved", moved, false},
-    {"/squeezed", squeezed, false},
-    {"/swollen", swollen, false},
-    {"/early_hints", early_hints, false},
-    {"/in_pieces", in_pieces, false},
-    {"/endless", endless, false},
-    {"/vast", vast, false},
-    {"/a_second", a_second, false},
-    {NULL, NULL, false},
+    {"/ok", ok, HTTP_READS},
+    {"/typed", typed, HTTP_READS},
+    {"/long_type", long_type, HTTP_READS},
+    {"/failed", failed, HTTP_READS},
+    {"/moved", moved, HTTP_READS},
+    {"/squeezed", squeezed, HTTP_READS},
+    {"/swollen", swollen, HTTP_READS},
+    {"/early_hints", early_hints, HTTP_READS},
+    {"/in_pieces", in_pieces, HTTP_READS},
+    {"/endless", endless, HTTP_READS},
+    {"/vast", vast, HTTP_READS},
+    {"/a_second", a_second, HTTP_READS},
+    {NULL, NULL, HTTP_READS},
 };
 
 static void setup(void)
@@ -443,7 +442,7 @@ START_TEST(retry_after)
 {
     char reply[256];
     struct http_step steps[] = {{HTTP_SEND, reply, 0, 0, 0}, RIG_END};
-    struct http_script script[] = {{"/limit", steps, false}, {NULL, NULL, false}};
+    struct http_script script[] = {{"/limit", steps, HTTP_READS}, {NULL, NULL, HTTP_READS}};
     (void)snprintf(reply, sizeof reply, "HTTP/1.1 429 Slow\r\n%s\r\nContent-Length: 0\r\n\r\n",
                    advice[_i].head);
     rig_open(script);
@@ -510,8 +509,6 @@ START_TEST(loopback_has_no_proxy)
     (void)snprintf(proxy, sizeof proxy, "http://127.0.0.1:%d", http_script_port(rig.server));
     ck_assert_int_eq(setenv("http_proxy", proxy, 1), 0);
     ck_assert_int_eq(setenv("all_proxy", proxy, 1), 0);
-    (void)unsetenv("no_proxy");
-    (void)unsetenv("NO_PROXY");
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         ask_init(&ask, RIG_NARROW, "");
         (void)snprintf(ask.url, sizeof ask.url, "http://%s:%d/ok", names[i],

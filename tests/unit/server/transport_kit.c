@@ -13,12 +13,22 @@ static void on_tick(uv_timer_t *timer)
     (void)timer; /* its ringing ends one round of the loop */
 }
 
+/* What the environment says of proxies is not for these tests. */
+static void forget_proxies(void)
+{
+    static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+                                        "ALL_PROXY",  "no_proxy",    "NO_PROXY"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        (void)unsetenv(names[i]);
+}
+
 void rig_open(const struct http_script *scripts)
 {
     static const uint32_t slots[RIG_ENDPOINTS] = {RIG_NARROW_SLOTS, RIG_NARROW_SLOTS,
                                                   RIG_WIDE_SLOTS};
     struct err err;
     (void)signal(SIGPIPE, SIG_IGN);
+    forget_proxies();
     rig.clock = clock_system();
     rig.server = http_script_start(scripts);
     ck_assert_ptr_nonnull(rig.server);
@@ -59,10 +69,9 @@ static void on_done(struct exchange *x)
 
 void ask_init(struct ask *ask, uint32_t endpoint, const char *path)
 {
+    memset(ask, 0xa5, sizeof *ask); /* what a transport has to set is full of rubbish before */
     (void)snprintf(ask->url, sizeof ask->url, "%s%s", http_script_url(rig.server), path);
     ask->done = ask->order = 0;
-    /* What a transport has to set is full of rubbish before. */
-    memset(&ask->x, 0xa5, sizeof ask->x);
     ask->x.endpoint = endpoint;
     ask->x.method = "POST";
     ask->x.url = ask->url;
@@ -111,5 +120,18 @@ void ask_assert_ok(const struct ask *ask, const char *reply)
     ck_assert(x->sent && !x->cancelled);
     ck_assert_int_ge(x->queued_ms, 0);
     ck_assert_int_ge(x->took_ms, 0);
+    ck_assert_ptr_null(x->handle);
+}
+
+void ask_assert_failed(const struct ask *ask, enum err_code code, const char *part)
+{
+    char peer[32];
+    (void)snprintf(peer, sizeof peer, "127.0.0.1:%d: ", http_script_port(rig.server));
+    const struct exchange *x = &ask->x;
+    ck_assert_uint_eq(ask->done, 1);
+    ck_assert_msg(x->code == code, "%s: %s", err_slug(x->code), x->err.message);
+    ck_assert_int_eq(x->err.code, code);
+    ck_assert_msg(strncmp(x->err.message, peer, strlen(peer)) == 0, "%s", x->err.message);
+    ck_assert_msg(strstr(x->err.message + strlen(peer), part) != NULL, "%s", x->err.message);
     ck_assert_ptr_null(x->handle);
 }

@@ -16,6 +16,11 @@ enum { RIG_NARROW, RIG_OTHER, RIG_WIDE, RIG_ENDPOINTS, RIG_NARROW_SLOTS = 2, RIG
     {                                                                                              \
         HTTP_SEND, "HTTP/1.1 200 OK\r\nContent-Length: " length "\r\n\r\n" body, 0, 0, 0           \
     }
+#define RIG_HELLO RIG_REPLY("5", "hello")
+#define RIG_HOLD                                                                                   \
+    {                                                                                              \
+        HTTP_HOLD, NULL, 0, 0, 0                                                                   \
+    }
 #define RIG_END                                                                                    \
     {                                                                                              \
         HTTP_END, NULL, 0, 0, 0                                                                    \
@@ -51,6 +56,8 @@ void ask_cancel(struct ask *ask);
 /* Starts it and runs the loop until it is done. */
 void ask_run(struct ask *ask);
 void ask_assert_ok(const struct ask *ask, const char *reply);
+/* `part` is in the message, behind the server's name. */
+void ask_assert_failed(const struct ask *ask, enum err_code code, const char *part);
 
 /* One round of the loop, at most a few milliseconds; fails the test when all takes too long. */
 void rig_turn(void);

@@ -157,8 +157,8 @@ END_TEST
 START_TEST(replies_that_are_refused)
 {
     static const char *const bodies[] = {
-        "{\"data\":[" ONE "]}",         /* too few */
-        "{\"data\":[" TWO "," ONE "]}", /* too many */
+        "[[3,4]]",             /* too few */
+        "[[3,4],[3,4],[3,4]]", /* too many */
         "{\"data\":[{\"index\":0,\"embedding\":[1,2]},{\"index\":0,\"embedding\":[1,2]}]}",
         "{\"data\":[{\"index\":1,\"embedding\":[1,2]},{\"index\":2,\"embedding\":[1,2]}]}",
         "{\"data\":[{\"index\":-1,\"embedding\":[1,2]},{\"index\":1,\"embedding\":[1,2]}]}",
