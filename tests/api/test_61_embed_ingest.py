@@ -139,7 +139,9 @@ class Replies(Embedded):
 
     def test_bad_replies_are_asked_again(self):
         for rule in ({"do": "missing_row"}, {"do": "same_index"}, {"do": "no_rows"},
-                     {"do": "vector_values", "value": "string"}, {"do": "other_dimension", "row": 1},
+                     {"do": "vector_values", "value": "string"},
+                     {"do": "vector_values", "value": "nan"},
+                     {"do": "other_dimension", "row": 1},
                      {"do": "status", "status": 500}, {"do": "encoding", "encoding": "odd"}):
             with self.subTest(rule=rule):
                 client, told = self.embeds_after(dict(rule, purpose="embed"))
@@ -148,10 +150,11 @@ class Replies(Embedded):
                 self.fsck()
 
     def test_values_that_are_no_vector_make_one_document_lexical(self):
-        for value in (0.0, "nan", "inf"):
+        for value, encoding in ((0.0, "float"), ("null", "float"), ("nan", "base64"),
+                                ("inf", "base64")):
             with self.subTest(value=value):
                 client, told = self.embeds_after({"purpose": "embed", "do": "vector_values",
-                                                  "value": value, "row": 2})
+                                                  "value": value, "row": 2}, encoding=encoding)
                 self.assertEqual(self.metric(client, "failed"), 1)
                 self.assertEqual(told["behind"], 0)
                 self.fsck()
@@ -172,7 +175,7 @@ class Replies(Embedded):
 
     def test_batches_are_halved(self):
         for settings in ({"inputs_most": 3}, {"inputs_most": 2, "inputs_status": 413},
-                         {"batch_tokens": 60}):
+                         {"batch_tokens": 160}):
             with self.subTest(settings=settings):
                 client, _ = self.embeds_after(**settings)
                 self.assertEqual(self.metric(client, "failed"), 0)
