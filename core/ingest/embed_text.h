@@ -15,7 +15,7 @@
 #include "core/index/segment.h"
 #include "core/ingest/stage.h"
 
-enum { EMBED_PIECES_MAX = 16 }; /* of a text; what lies behind them is left out */
+enum { EMBED_PIECES_MAX = 32 }; /* of a text; what lies behind them is left out */
 
 struct embed_reader {
     const struct stage_base *base;

@@ -11,7 +11,8 @@
  * Texts that fail. A document whose text can't be embedded while others can is marked lexical-only.
  * Before that its text is cut smaller, where that may help. When no text of a question could be
  * embedded, nobody knows whose fault it is: from then on a sentence that any model takes is asked
- * with them, few at a time; if that gets a vector, the texts are at fault.
+ * among them, again and again, because a call gives up after some failures in a row; if that gets
+ * a vector, the texts are at fault.
  *
  * A dimension that is another than the generation's is a failure, and nothing is stored of it. When
  * it stays so for DIMENSION_FAILURES in a row the model was exchanged under its name: then it is
@@ -26,7 +27,7 @@
 
 enum {
     TEXTS_MAX = 256,
-    FEW_TEXTS = 8, /* with the sentence; see above */
+    FEW_TEXTS = 8, /* behind each sentence; see above */
     TEXT_TOKENS_MIN = 16,
     HALVINGS_MAX = 3,
     ROUNDS = 64, /* then the space queues again */
@@ -39,10 +40,10 @@ static const struct str plain_sentence = {"The weather is fine today.", 26};
 
 _Static_assert((int)TEXTS_MAX <= (int)VECTORS_ADD_MAX, "a round is one vectors_add() a layer");
 
-/* A document of this round; its pieces are texts[first] .. */
+/* A document of this round; its pieces are texts[first] .. texts[end - 1], but for sentences. */
 struct asked_doc {
     uint32_t doc;
-    uint32_t first, n; /* n 0: there is nothing to embed */
+    uint32_t first, end; /* the same: there is nothing to embed */
 };
 
 struct asked_layer {
@@ -53,14 +54,14 @@ struct asked_layer {
 
 /* In work->arena. */
 struct asked {
-    uint32_t generation; /* its number; 0: is to be started */
     struct asked_layer layers[LAYERS];
     struct str *texts;
-    uint32_t n, cap;
-    uint32_t most; /* texts that are asked */
+    uint32_t n;
+    uint32_t own;  /* those of documents */
+    uint32_t most; /* of these */
     uint64_t tokens;
-    uint32_t text_tokens;    /* of a piece */
-    bool has_sentence;       /* texts[0] is the plain one */
+    uint32_t text_tokens; /* of a piece */
+    bool has_sentences;
     bool all;                /* nothing was left behind them */
     bool added;              /* its rows are committed */
     uint32_t stored, failed; /* documents of the batch under way */
@@ -75,6 +76,20 @@ static uint32_t text_tokens(const struct work *work)
     return tokens < TEXT_TOKENS_MIN ? TEXT_TOKENS_MIN : tokens;
 }
 
+static bool is_sentence(const struct asked *a, uint32_t i)
+{
+    return a->texts[i].at == plain_sentence.at;
+}
+
+static void add_text(struct asked *a, struct str text)
+{
+    if (a->has_sentences && a->own % FEW_TEXTS == 0)
+        a->texts[a->n++] = plain_sentence;
+    a->texts[a->n++] = text;
+    a->own++;
+    a->tokens += model_tokens(text);
+}
+
 static enum err_code add_doc(struct asked *a, struct embed_reader *reader, enum layer layer,
                              uint32_t doc, struct err *err)
 {
@@ -84,19 +99,18 @@ static enum err_code add_doc(struct asked *a, struct embed_reader *reader, enum 
     enum err_code rc = embed_text(reader, layer, doc, &text, err);
     if (rc != ERR_OK)
         return rc;
-    struct asked_doc *added = &l->docs[l->n++];
-    *added = (struct asked_doc){doc, a->n, embed_cut(text, a->text_tokens, pieces)};
-    for (uint32_t i = 0; i < added->n; i++) {
-        a->texts[a->n++] = pieces[i];
-        a->tokens += model_tokens(pieces[i]);
-    }
+    uint32_t n = embed_cut(text, a->text_tokens, pieces);
+    uint32_t first = a->n;
+    for (uint32_t i = 0; i < n; i++)
+        add_text(a, pieces[i]);
+    l->docs[l->n++] = (struct asked_doc){doc, first, a->n};
     return ERR_OK;
 }
 
 static bool has_room(const struct asked *a, const struct embed_limits *limits,
                      const struct asked_layer *l)
 {
-    return a->n < a->most && a->tokens < limits->batch_tokens && l->n < TEXTS_MAX;
+    return a->own < a->most && a->tokens < limits->batch_tokens && l->n < TEXTS_MAX;
 }
 
 static enum err_code add_layer(struct work *work, struct embed_reader *reader, enum layer layer,
@@ -145,18 +159,12 @@ static enum err_code start_asking(struct work *work, const struct space_stat *st
         return work__memory(err);
     work->own = a;
     uint32_t batch = models_embed(work->works->services->models)->batch;
-    a->has_sentence = stat->v[STAT_EMBED_FAILURES] != 0;
+    a->has_sentences = stat->v[STAT_EMBED_FAILURES] != 0;
     a->most = batch < TEXTS_MAX ? batch : TEXTS_MAX;
-    if (a->has_sentence && a->most > FEW_TEXTS)
-        a->most = FEW_TEXTS;
-    a->most += a->has_sentence;
     a->text_tokens = text_tokens(work);
-    a->texts = ARENA_ARRAY(work->arena, struct str, (size_t)a->most + EMBED_PIECES_MAX);
-    if (a->texts == NULL)
-        return work__memory(err);
-    if (a->has_sentence)
-        a->texts[a->n++] = plain_sentence;
-    return ERR_OK;
+    /* At most one sentence for each. */
+    a->texts = ARENA_ARRAY(work->arena, struct str, 2 * ((size_t)a->most + EMBED_PIECES_MAX));
+    return a->texts != NULL ? ERR_OK : work__memory(err);
 }
 
 static bool has_provider(const struct work *work)
@@ -182,9 +190,8 @@ static enum err_code prepare(struct work *work, struct store_txn *txn, enum work
     if (rc != ERR_OK)
         return rc;
     struct asked *a = work->own;
-    a->generation = plan.current != NULL ? plan.current->number : 0;
     *next = WORK_APPLY;
-    if (a->n == (a->has_sentence ? 1U : 0U))
+    if (a->own == 0)
         return ERR_OK;
     *next = WORK_CALL;
     model_call_init(&work->call, PURPOSE_EMBED, work->arena);
@@ -289,10 +296,10 @@ static bool is_worth_halving(const struct act *x)
     uint32_t next = a->text_tokens / 2;
     if (x->work->halvings >= HALVINGS_MAX || next < TEXT_TOKENS_MIN)
         return false;
-    for (uint32_t i = a->has_sentence ? 1 : 0; i < a->n; i++) {
+    for (uint32_t i = 0; i < a->n; i++) {
         bool has_vector = x->work->call.outcome == ERR_OK &&
                           !is_zero(ask->vectors + (size_t)i * ask->dimension, ask->dimension);
-        if (!has_vector && model_tokens(a->texts[i]) > next)
+        if (!has_vector && !is_sentence(a, i) && model_tokens(a->texts[i]) > next)
             return true;
     }
     return false;
@@ -364,21 +371,23 @@ static enum err_code activate(struct act *x, struct err *err)
 /* --- rows --- */
 
 /* The mean of its pieces; false: none has a vector. */
-static bool join_pieces(const struct embed_ask *ask, const struct asked_doc *doc,
+static bool join_pieces(const struct work *work, const struct asked_doc *doc,
                         const struct kernels *kernels, float *row)
 {
+    const struct embed_ask *ask = &work->call.embed;
+    const struct asked *a = work->own;
     memset(row, 0, ask->dimension * sizeof *row);
-    for (uint32_t i = 0; i < doc->n; i++)
-        kernels->axpy(row, 1, ask->vectors + (size_t)(doc->first + i) * ask->dimension,
-                      ask->dimension);
-    return !is_zero(row, ask->dimension) && kernels->norm2(row, ask->dimension) > KERNELS_LEAST;
+    for (uint32_t i = doc->first; i < doc->end; i++) {
+        if (!is_sentence(a, i))
+            kernels->axpy(row, 1, ask->vectors + (size_t)i * ask->dimension, ask->dimension);
+    }
+    return kernels->norm2(row, ask->dimension) > KERNELS_LEAST;
 }
 
 /* Those that still live. */
 static enum err_code add_rows(struct act *x, unsigned layer, struct lengths *lengths,
                               struct err *err)
 {
-    const struct embed_ask *ask = &x->work->call.embed;
     const struct asked_layer *l = &x->asked->layers[layer];
     const struct kernels *kernels = kernels_choose(NULL);
     uint32_t dim = x->plan.current->dim, n = 0;
@@ -391,8 +400,8 @@ static enum err_code add_rows(struct act *x, unsigned layer, struct lengths *len
         if (lengths_get(lengths, (enum layer)layer, l->docs[i].doc) == 0)
             continue;
         docs[n] = l->docs[i].doc;
-        lexical[n] =
-            l->docs[i].n == 0 || !join_pieces(ask, &l->docs[i], kernels, rows + (size_t)n * dim);
+        lexical[n] = l->docs[i].first == l->docs[i].end ||
+                     !join_pieces(x->work, &l->docs[i], kernels, rows + (size_t)n * dim);
         x->asked->failed += lexical[n];
         x->asked->stored += !lexical[n];
         n++;

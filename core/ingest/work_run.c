@@ -179,7 +179,8 @@ static enum step_verdict committed(struct step *step)
         return apply(step);
     if (step->outcome != ERR_OK)
         return failed(work, &step->err);
-    look_again(work);
+    if (work->kind != WORK_EMBED)
+        look_again(work);
     if (ops[work->kind]->done != NULL)
         ops[work->kind]->done(work);
     if (work->next == WORK_APPLY)

@@ -650,7 +650,7 @@ START_TEST(memory_runs_out)
         unsigned long n = 1;
         for (enum err_code rc = ERR_EXHAUSTED; rc != ERR_OK; n++) {
             struct arena *arena = arena_new(64 << 20);
-            struct accept_call call = {turns, 4, mode == 0, KIT_NOW};
+            struct accept_call call = {turns, 4, mode == 0, KIT_NOW, false};
             struct err err = {.code = ERR_OK};
             struct store_txn *txn = begin(&kit.f);
             arena_fail_after(arena, n);
