@@ -243,6 +243,7 @@ static enum err_code move_first(struct removal *r, struct remove_fact *entry, st
         return err_set(err, ERR_INTERNAL, "a source of fact %u is missing", entry->node.id);
     struct turn_row place;
     columns_turn(r->columns, turn.doc, &place);
+    entry->moved = true;
     entry->fact.valid_from = turn.time_ms;
     entry->fact.role = turn.role;
     entry->row.turn_doc = turn.doc;
@@ -325,11 +326,63 @@ static enum err_code settle_fact(struct removal *r, struct remove_fact *entry, s
     return rc;
 }
 
+/* A fact that goes, or is said again after its end, joins its neighbours in the line of what
+ * supersedes what. *entry NULL: that side has none. */
+static enum err_code neighbour(struct removal *r, uint32_t id, struct remove_fact **entry,
+                               struct err *err)
+{
+    *entry = NULL;
+    return id == 0 ? ERR_OK : remove__take_fact(r, id, false, entry, err);
+}
+
+static enum err_code leave_line(struct removal *r, struct remove_fact *entry, struct err *err)
+{
+    struct fact *fact = &entry->fact;
+    struct remove_fact *older, *newer;
+    enum err_code rc = neighbour(r, fact->supersedes, &older, err);
+    if (rc == ERR_OK)
+        rc = neighbour(r, fact->superseded_by, &newer, err);
+    if (rc != ERR_OK)
+        return rc;
+    if (older != NULL && older->fact.superseded_by == fact->id) {
+        older->fact.superseded_by = newer != NULL ? newer->node.id : 0;
+        older->fact.valid_to = newer != NULL ? newer->fact.valid_from : TIME_NEVER;
+        older->row.valid_to = older->fact.valid_to;
+    }
+    if (newer != NULL && newer->fact.supersedes == fact->id)
+        newer->fact.supersedes = older != NULL ? older->node.id : 0;
+    fact->supersedes = fact->superseded_by = 0;
+    fact->valid_to = entry->row.valid_to = TIME_NEVER;
+    return ERR_OK;
+}
+
+/* What it has ended was over when it was first said. */
+static enum err_code keep_line(struct removal *r, struct remove_fact *entry, struct err *err)
+{
+    const struct fact *fact = &entry->fact;
+    struct remove_fact *older;
+    enum err_code rc = neighbour(r, fact->supersedes, &older, err);
+    if (rc == ERR_OK && older != NULL && older->fact.superseded_by == fact->id)
+        older->fact.valid_to = older->row.valid_to = fact->valid_from;
+    return rc;
+}
+
+static enum err_code settle_line(struct removal *r, struct remove_fact *entry, struct err *err)
+{
+    const struct fact *fact = &entry->fact;
+    if (entry->gone || fact_is_over(fact, fact->valid_from))
+        return leave_line(r, entry, err);
+    return entry->moved ? keep_line(r, entry, err) : ERR_OK;
+}
+
 enum err_code remove__settle_facts(struct removal *r, struct err *err)
 {
     enum err_code rc = ERR_OK;
     for (struct remove_node *node = r->facts.first; rc == ERR_OK && node != NULL; node = node->next)
         rc = settle_fact(r, (struct remove_fact *)(void *)node, err);
+    /* Neighbours that are taken here come behind the others: they lose nothing, but are written. */
+    for (struct remove_node *node = r->facts.first; rc == ERR_OK && node != NULL; node = node->next)
+        rc = settle_line(r, (struct remove_fact *)(void *)node, err);
     return rc;
 }
 

@@ -56,6 +56,7 @@ struct remove_fact {
     struct fact_row row;
     struct remove_drop *drops;
     bool gone;
+    bool moved; /* begins with a later turn */
     bool asked; /* itself the object of the request */
 };
 struct remove_episode {
