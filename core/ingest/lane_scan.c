@@ -13,13 +13,18 @@ struct scan {
     bool full; /* no place left */
 };
 
-/* A row with a time may be of work that is running: its end looks at the space again. Turns and
- * flushes have no time, and are always begun. */
+/* A row with a time may be of work that is running: its end looks at the space again, and until
+ * then there may be nothing else. Turns and flushes have no time, and are always begun. */
 static bool is_at_work(const struct scan *scan, const struct store_item *item)
 {
     struct works *works = scan->lanes->services->works;
-    return works != NULL && be64_get(item->key.at) != 0 &&
-           works_has(works, be64_get(item->key.at + 8));
+    if (works == NULL || be64_get(item->key.at) == 0)
+        return false;
+    uint64_t look_ms = works_next_look_ms(works, be64_get(item->key.at + 8));
+    if (look_ms <= scan->now_ms)
+        return false;
+    lanes_note_due(scan->lanes, look_ms);
+    return true;
 }
 
 static enum lane_start start(struct scan *scan, const struct store_item *item)

@@ -21,6 +21,29 @@ enum err_code remove__take_fact(struct removal *r, uint32_t id, bool asked,
     return columns_error(r->columns, err);
 }
 
+enum err_code remove__take_twins(struct removal *r, const struct remove_fact *entry,
+                                 struct err *err)
+{
+    char wanted[FACT_KEY], key[FACT_KEY];
+    struct postings found[LAYERS];
+    const uint64_t term = fact_hash_term(entry->fact.hash);
+    fact_key(&entry->fact, wanted);
+    enum err_code rc = segment_collect(r->txn, r->space, r->lengths, &term, 1, 1U << LAYER_FACT,
+                                       r->arena, found, err);
+    for (uint32_t i = 0; rc == ERR_OK && i < found[LAYER_FACT].n; i++) {
+        struct remove_fact *twin;
+        struct fact fact;
+        uint32_t id = found[LAYER_FACT].at[i].doc + 1;
+        rc = fact_get(r->txn, r->space, id, r->arena, &fact, err);
+        if (rc != ERR_OK || fact.id == 0)
+            continue;
+        fact_key(&fact, key);
+        if (memcmp(key, wanted, sizeof key) == 0)
+            rc = remove__take_fact(r, id, true, &twin, err);
+    }
+    return rc;
+}
+
 /* --- facts of a turn --- */
 
 struct facts_of {

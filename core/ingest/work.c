@@ -86,12 +86,14 @@ static unsigned count(const struct works *works, uint64_t space)
 }
 
 /* NULL: it runs already, there is no place, or the daemon stops. */
-static struct work *take(struct works *works, uint64_t space, enum work_kind kind, uint64_t id)
+static struct work *take(struct works *works, uint64_t space, enum work_kind kind, uint64_t id,
+                         bool *crowded)
 {
     if (works->stopping || find(works, space, kind, id) != NULL) /* W1 */
         return NULL;
     if (works->free == NULL || count(works, space) >= WORKS_PER_SPACE) {
         works->overflow |= works->free == NULL;
+        *crowded = true;
         return NULL;
     }
     struct work *work = works->free;
@@ -111,18 +113,30 @@ struct dispatch {
     struct works *works;
     uint64_t space;
     uint64_t now_ms;
-    unsigned started;
+    struct works_look *look;
 };
 
-static void start(struct dispatch *d, enum work_kind kind, uint64_t id)
+static void note_later(struct works_look *look, const struct dispatch *d, uint64_t due_ms)
 {
-    lock(d->works);
-    struct work *work = take(d->works, d->space, kind, id);
-    unlock(d->works);
-    if (work == NULL)
+    if (due_ms > d->now_ms && due_ms < look->next_ms)
+        look->next_ms = due_ms;
+}
+
+/* Something that could be done at `due_ms`. */
+static void start(struct dispatch *d, enum work_kind kind, uint64_t id, uint64_t due_ms)
+{
+    struct works_look *look = d->look;
+    uint64_t due = due_ms == 0 ? 1 : due_ms;
+    if (look->due_ms == 0 || due < look->due_ms)
+        look->due_ms = due;
+    note_later(look, d, due);
+    if (due > d->now_ms)
         return;
-    d->started++;
-    d->works->submit(&work->step, d->works->arg);
+    lock(d->works);
+    struct work *work = take(d->works, d->space, kind, id, &look->crowded);
+    unlock(d->works);
+    if (work != NULL)
+        d->works->submit(&work->step, d->works->arg);
 }
 
 static enum err_code start_episodes(struct dispatch *d, struct store_cursor *cursor,
@@ -138,8 +152,8 @@ static enum err_code start_episodes(struct dispatch *d, struct store_cursor *cur
             return rc;
         bool waits = row.stage == JOB_STAGE_TOPIC && topics_wait;
         topics_wait |= row.stage <= JOB_STAGE_TOPIC;
-        if (!waits && row.due_ms <= d->now_ms)
-            start(d, WORK_EPISODE, row.seq);
+        if (!waits)
+            start(d, WORK_EPISODE, row.seq, row.due_ms);
         rc = store_cursor_next(cursor, &item, err);
     }
     return rc;
@@ -157,8 +171,8 @@ static enum err_code start_boundaries(struct dispatch *d, struct store_cursor *c
         rc = buffer_decode(item.value, be32_get(item.key.at), &buffer, err);
         if (rc != ERR_OK)
             return rc;
-        if (buffer.ask_ms != 0 && (uint64_t)buffer.ask_ms <= d->now_ms)
-            start(d, WORK_BOUNDARY, buffer.session_no);
+        if (buffer.ask_ms != 0)
+            start(d, WORK_BOUNDARY, buffer.session_no, (uint64_t)buffer.ask_ms);
         rc = store_cursor_next(cursor, &item, err);
     }
     return rc;
@@ -176,22 +190,66 @@ each(struct store_txn *txn, struct dispatch *d, enum store_kind kind,
     return rc;
 }
 
-enum err_code works_dispatch(struct works *works, struct store_txn *txn, uint64_t space,
-                             unsigned *started, struct err *err)
+/* All its steps know when it is to be looked at again. */
+static void set_look(struct works *works, uint64_t space, uint64_t at_ms)
 {
-    struct dispatch d = {
-        .works = works, .space = space, .now_ms = (uint64_t)clock_now_ms(works->services->clock)};
+    for (size_t i = 0; i < WORKS_MAX; i++) {
+        if (is_live(&works->work[i]) && works->work[i].space == space)
+            works->work[i].look_ms = at_ms;
+    }
+}
+
+enum err_code works_dispatch(struct works *works, struct store_txn *txn, uint64_t space,
+                             struct works_look *look, struct err *err)
+{
+    struct dispatch d = {.works = works,
+                         .space = space,
+                         .now_ms = (uint64_t)clock_now_ms(works->services->clock),
+                         .look = look};
     struct space_stat stat;
-    *started = 0;
+    *look = (struct works_look){.next_ms = UINT64_MAX};
     enum err_code rc = store_stat(txn, space, &stat, err);
-    uint64_t due = stat.v[STAT_WORK_DUE];
-    if (rc != ERR_OK || due == 0 || due > d.now_ms)
+    if (rc != ERR_OK)
         return rc;
-    rc = each(txn, &d, KIND_WORK, start_episodes, err);
-    if (rc == ERR_OK)
-        rc = each(txn, &d, KIND_BUFFER, start_boundaries, err);
-    *started = d.started;
+    look->due_ms = stat.v[STAT_WORK_DUE];
+    if (look->due_ms != 0 && look->due_ms <= d.now_ms) {
+        look->due_ms = 0;
+        rc = each(txn, &d, KIND_WORK, start_episodes, err);
+        if (rc == ERR_OK)
+            rc = each(txn, &d, KIND_BUFFER, start_boundaries, err);
+    }
+    note_later(look, &d, stat.v[STAT_WORK_DUE]);
+    note_later(look, &d, stat.v[STAT_IDLE_DUE]);
+    note_later(look, &d, stat.v[STAT_EXPIRE_DUE]);
+    lock(works);
+    set_look(works, space, look->next_ms);
+    look->at_work = count(works, space) != 0;
+    unlock(works);
     return rc;
+}
+
+void works_want(struct works *works, uint64_t space)
+{
+    lock(works);
+    set_look(works, space, 0);
+    unlock(works);
+}
+
+uint64_t works_next_look_ms(struct works *works, uint64_t space)
+{
+    uint64_t at_ms = UINT64_MAX;
+    bool any = false;
+    lock(works);
+    for (size_t i = 0; i < WORKS_MAX; i++) {
+        const struct work *work = &works->work[i];
+        if (!is_live(work) || work->space != space)
+            continue;
+        any = true;
+        if (work->look_ms < at_ms)
+            at_ms = work->look_ms;
+    }
+    unlock(works);
+    return any ? at_ms : 0;
 }
 
 /* --- ends --- */
@@ -213,16 +271,9 @@ void work__finish(struct step *step)
     unlock(works);
     /* What became runnable by this step's batches was dispatched or found it still running. */
     lanes_due(works->services->lanes, space);
+    /* Not at once: one scan for all places that become free meanwhile. */
     if (again)
-        lanes_scan(works->services->lanes);
-}
-
-bool works_has(struct works *works, uint64_t space)
-{
-    lock(works);
-    bool has = count(works, space) != 0;
-    unlock(works);
-    return has;
+        lanes_note_due(works->services->lanes, (uint64_t)clock_now_ms(works->services->clock));
 }
 
 void works_cancel(struct works *works, uint64_t space, uint64_t seq)

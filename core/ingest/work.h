@@ -25,6 +25,10 @@
  * lane's stage step, which looks at the space anyway, dispatches what is due and not yet running;
  * when a step ends, the batch it has committed makes the space due and brings the next.
  *
+ * While a call is under way its row stays due, and so does the space. A scan need not look at it
+ * for that, but must for everything else: each step knows when its space is to be looked at next
+ * (what was not yet due at the last dispatch; at once when something has changed since).
+ *
  * WORK row: key b64 job seq; value LE64 due ms (0: at once), LE64 seq of the first turn's batch
  * (what holds processed_seq back), u8 stage.
  *
@@ -48,11 +52,20 @@ void works_bind(struct works *works, const struct services *services);
 void works_free(struct works *works); /* all steps must be finished; NULL is fine */
 
 /* Starts what is due in the space and not running. For the lane's stage step, which holds the lane.
- * *started: how many. */
+ */
+struct works_look {
+    uint64_t due_ms; /* STAT_WORK_DUE as it should be; 0: nothing waits */
+    uint64_t
+        next_ms;  /* when the space is to be looked at again, whatever runs; UINT64_MAX: never */
+    bool at_work; /* some step of the space is queued or running: its end looks at it again */
+    bool crowded; /* something due has found no place: it is looked for soon */
+};
 enum err_code works_dispatch(struct works *works, struct store_txn *txn, uint64_t space,
-                             unsigned *started, struct err *err) MUST_USE;
-/* Some step of the space is queued or running: its end looks at the space again. */
-bool works_has(struct works *works, uint64_t space);
+                             struct works_look *look, struct err *err) MUST_USE;
+/* Something in the space has changed that may not have been seen by the last dispatch. */
+void works_want(struct works *works, uint64_t space);
+/* When a scan must look at the space though its DUE row is old; 0: now. */
+uint64_t works_next_look_ms(struct works *works, uint64_t space);
 /* Cancels the step of a job, if one runs: its call ends, its answer is dropped. */
 void works_cancel(struct works *works, uint64_t space, uint64_t seq);
 /* No new step is started; those that run end at their next turn. */

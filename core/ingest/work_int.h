@@ -41,6 +41,7 @@ struct work {
     unsigned conflicts;
     atomic_bool cancelled; /* relaxed: set by works_cancel(), seen before the next apply */
     uint64_t random;       /* of the back-off */
+    uint64_t look_ms;      /* works_next_look_ms(); under the lock of works */
     struct work *next_free;
 };
 
@@ -70,7 +71,7 @@ struct works {
     struct work *free;
     unsigned busy;
     uint64_t secret; /* of this process: keys of fences in prompts */
-    bool overflow;   /* something due was not started for want of a place */
+    bool overflow;   /* something due was not started for want of a place; found again by a scan */
     bool stopping;
 };
 
