@@ -46,6 +46,7 @@ struct work {
     uint64_t random;       /* of the back-off */
     unsigned rounds;       /* questions so far */
     unsigned halvings;     /* of the longest text that is embedded in one piece */
+    uint64_t look_ms;      /* works_next_look_ms(); under the lock of works */
     struct work *next_free;
 };
 
