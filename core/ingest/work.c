@@ -201,7 +201,7 @@ each(struct store_txn *txn, struct dispatch *d, enum store_kind kind,
 /* All its steps know when it is to be looked at again. */
 static void set_look(struct works *works, uint64_t space, uint64_t at_ms)
 {
-    for (size_t i = 0; i < WORKS_MAX; i++) {
+    for (size_t i = 0; works->busy != 0 && i < WORKS_MAX; i++) {
         if (is_live(&works->work[i]) && works->work[i].space == space)
             works->work[i].look_ms = at_ms;
     }
@@ -256,7 +256,7 @@ uint64_t works_next_look_ms(struct works *works, uint64_t space)
     uint64_t at_ms = UINT64_MAX;
     bool any = false;
     lock(works);
-    for (size_t i = 0; i < WORKS_MAX; i++) {
+    for (size_t i = 0; works->busy != 0 && i < WORKS_MAX; i++) {
         const struct work *work = &works->work[i];
         if (!is_live(work) || work->space != space)
             continue;

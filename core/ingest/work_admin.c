@@ -153,7 +153,8 @@ struct redo {
     uint32_t episode;
 };
 
-static enum err_code has_job(struct stage_work *w, uint32_t episode, bool *has, struct err *err)
+static enum err_code has_job(struct stage_work *w, const struct work_redo *which, uint32_t episode,
+                             bool *has, struct err *err)
 {
     struct store_cursor *cursor = NULL;
     struct store_item item;
@@ -163,6 +164,8 @@ static enum err_code has_job(struct stage_work *w, uint32_t episode, bool *has, 
         rc = store_cursor_seek(cursor, STR(""), &item, err);
     while (rc == ERR_OK && !*has && item.key.len == 8) {
         struct job job;
+        if (which->made_after != 0 && be64_get(item.key.at) > which->made_after)
+            break;
         rc = job_get(w->txn, w->space, be64_get(item.key.at), &job, err);
         *has = rc == ERR_OK && job.episode == episode;
         if (rc == ERR_OK)
@@ -192,7 +195,7 @@ static enum err_code find_episode(struct stage_work *w, struct redo *x, struct e
         bool has = false;
         rc = episode_decode(item.value, be32_get(item.key.at), &episode, err);
         if (rc == ERR_OK && is_wanted(x->which, &episode)) {
-            rc = has_job(w, episode.id, &has, err);
+            rc = has_job(w, x->which, episode.id, &has, err);
             x->episode = has ? 0 : episode.id;
         }
         if (rc == ERR_OK)

@@ -12,7 +12,7 @@
 #include "core/model/ask_describe.h"
 #include "core/recall/recall.h"
 
-enum { NEAREST_QUERY_BYTES = 1024, SPLIT_MS = 60 * 1000 };
+enum { NEAREST_QUERY_BYTES = 1024, SPLIT_MS = 5 * 1000 };
 
 /* What a round asks, in work->arena; nothing of it borrows from a transaction. */
 struct asked {

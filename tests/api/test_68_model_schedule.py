@@ -146,6 +146,81 @@ class Schedule(Told):
         self.assertLess(self.cpu_s() - used, 2.0)
         self.calm()
 
+    def test_a_space_that_is_deleted_during_a_call(self):
+        client = self.start(**WIDE)
+        for word in ("marathon", "piano"):
+            self.hang(word)
+        self.post("a", turns(RUN) + turns(MOVE, "s2"))
+        client.post("/v1/spaces/a/flush").expect(202)
+        self.in_flight(2)
+        client.delete("/v1/spaces/a", confirm="a").expect(200)
+        self.post("a", turns(DOG))  # of the same name, and another space
+        client.settle("a")
+        self.assertEqual(len(self.all("a", "episodes")), 1)
+        self.assertEqual(self.ended("a", "completed")[0]["degraded"], False)
+        self.calm()
+        self.fsck()
+
+    def test_a_turn_of_a_mebibyte(self):
+        client = self.start(**WIDE)
+        words = " ".join("The garden number %d is in bloom again." % i for i in range(30000))
+        self.hang("marathon")
+        self.post("a", turns(RUN))
+        client.post("/v1/spaces/a/flush").expect(202)
+        self.in_flight()
+        self.post("a", turns([words[:1 << 20], "And then?"], "s2", day=1))
+        self.models.clear()
+        client.post("/v1/spaces/a/flush").expect(202)
+        client.post("/v1/spaces/a/jobs/%s/cancel" % self.jobs("a")[0]["id"], {}).expect(202)
+        client.settle("a", 60)
+        self.ended("a", "completed", "cancelled")
+        self.assertGreaterEqual(len(self.all("a", "episodes")), 3)
+        self.calm()
+        self.fsck()
+
+    def test_forty_turns_are_cut_and_split(self):
+        client = self.start(**WIDE)
+        some = turns((RUN + MOVE + DOG) * 4)
+        self.models.script({"purpose": "boundary", "do": "status", "status": 503, "times": 1})
+        self.post("a", some)
+        client.settle("a")
+        episodes = self.all("a", "episodes")
+        self.assertEqual(sorted(name for e in episodes for name in e["turn_ids"]),
+                         sorted(turn["id"] for turn in some))
+        self.assertLessEqual(max(len(e["turn_ids"]) for e in episodes), 8)
+        self.ended("a", "completed")
+        self.calm()
+        self.fsck()
+
+    def test_answers_of_nothing(self):
+        client = self.start(HYPERMEM_LLM_PATIENCE_S="0", **WIDE)
+        self.models.script({"content": "", "times": None})
+        self.post("a", turns(RUN + MOVE))
+        client.settle("a", 60)
+        self.ended("a", "failed")
+        self.assertTrue(self.all("a", "facts"))
+        self.calm()
+        self.fsck()
+
+    def test_redo_while_jobs_wait(self):
+        client = self.start(**WIDE)
+        for i, some in enumerate((RUN, MOVE, DOG)):
+            self.post("a", turns(some, "s%d" % i, day=i))
+        client.settle("a")
+        self.hang("marathon")
+        made = client.post("/v1/spaces/a/redo", {}, episodes="all").expect(202)["jobs"]
+        self.in_flight()
+        self.assertEqual(made, len(self.all("a", "episodes")))
+        again = client.post("/v1/spaces/a/redo", {}, episodes="all").expect(202)["jobs"]
+        self.assertLess(again, made)  # those that are not done have a job
+        self.models.clear()
+        for job in self.jobs("a"):
+            if job["stage"] == "describe":
+                client.post("/v1/spaces/a/jobs/%s/cancel" % job["id"], {}).expect(202, 409)
+        self.ended("a", "completed", "cancelled")
+        self.calm()
+        self.fsck()
+
     def cpu_s(self):
         with open("/proc/%d/stat" % self.daemon.pid, encoding="ascii") as file:
             fields = file.read().rsplit(") ", 1)[1].split()
