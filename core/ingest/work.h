@@ -72,8 +72,8 @@ uint64_t works_next_look_ms(struct works *works, uint64_t space);
 /* Finds the spaces whose vectors are behind though nothing says so: once, at start, behind
  * everything else. Nothing is done without an embed provider. */
 void works_sweep(struct works *works);
-/* For a scan: nothing but vectors is due in the space, and all places for those are taken. Who frees
- * them looks for it. */
+/* For a scan: nothing but vectors is due in the space, and all places for those are taken. Who
+ * frees them looks for it. */
 bool works_embed_later(struct works *works, struct store_txn *txn, uint64_t space, uint64_t now_ms);
 /* Cancels the step of a job, if one runs: its call ends, its answer is dropped. */
 void works_cancel(struct works *works, uint64_t space, uint64_t seq);
