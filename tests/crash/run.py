@@ -5,8 +5,8 @@
 
 First come the cases of failures.py (failing disks, stops and copies under load, and that a build
 without syncs is found out), then N rounds: most on directories that grow over many rounds, the rest
-on fresh ones; then rounds with a chat model. Each case, each round and each end of a directory is one pass or failure.
-Environment:
+on fresh ones; then rounds with a chat model. Each case, each round and each end of a directory is
+one pass or failure. Environment:
 
     HMTEST_FAULT_BIN   the binary with named fault points
     HMTEST_NOSYNC_BIN  the same without syncs
