@@ -67,11 +67,16 @@ void lanes_work_failed(struct lanes *lanes, uint64_t space, const struct err *er
         rest_space(lanes, space, err);
 }
 
+void lanes_work_went_on(struct lanes *lanes, uint64_t space)
+{
+    lanes__lock(lanes);
+    lanes__rest_end(lanes, space);
+    lanes__unlock(lanes, NULL);
+}
+
 static void end_rest(struct stage *stage)
 {
-    lanes__lock(stage->lanes);
-    lanes__rest_end(stage->lanes, stage->step.lane_space);
-    lanes__unlock(stage->lanes, NULL);
+    lanes_work_went_on(stage->lanes, stage->step.lane_space);
 }
 
 static enum step_verdict failed(struct stage *stage, const struct err *err)
@@ -137,6 +142,7 @@ static enum err_code dispatch(struct stage *stage, struct store_txn *txn, struct
         return ERR_OK;
     if (works != NULL && look.due_ms != stat.v[STAT_WORK_DUE])
         return correct_due(stage, txn, look.due_ms, err);
+    stage->at_work = look.at_work;
     return look.at_work ? ERR_OK : check_nothing(stage, txn, err);
 }
 
@@ -188,7 +194,8 @@ enum step_verdict lanes__stage_run(struct step *step)
     if (build(stage, &err) != ERR_OK)
         return failed(stage, &err);
     if (stage->unit.batch == NULL) {
-        end_rest(stage);
+        if (!stage->at_work) /* else its commit will show */
+            end_rest(stage);
         drop_unit(stage);
         stage->caught_up = true;
         return STEP_DONE;

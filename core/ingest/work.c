@@ -275,6 +275,7 @@ void work__finish(struct step *step)
     struct work *work = (struct work *)(void *)step;
     struct works *works = work->works;
     uint64_t space = work->space;
+    bool failed = work->failed;
     tokenizer_free(work->tokenizer);
     arena_free(work->arena);
     arena_free(work->batch_arena);
@@ -289,8 +290,12 @@ void work__finish(struct step *step)
     works->free = work;
     works->busy--;
     unlock(works);
-    /* What became runnable by this step's batches was dispatched or found it still running. */
-    lanes_due(works->services->lanes, space);
+    /* What became runnable by this step's batches was dispatched or found it still running. After a
+     * failure the space is looked at when its rest is over. */
+    if (failed)
+        works_want(works, space);
+    else
+        lanes_due(works->services->lanes, space);
     /* Not at once: one scan for all places that become free meanwhile. */
     if (again)
         lanes_note_due(works->services->lanes, (uint64_t)clock_now_ms(works->services->clock));

@@ -72,8 +72,10 @@ struct work_failure work__failure(struct work *work, uint32_t attempts, int64_t 
 /* The space rests as after a stage step that failed; its rows are found again. */
 static enum step_verdict failed(struct work *work, const struct err *err)
 {
-    if (err->code != ERR_NOT_FOUND)
+    if (err->code != ERR_NOT_FOUND) {
+        work->failed = true;
         lanes_work_failed(work->works->services->lanes, work->space, err);
+    }
     return STEP_DONE;
 }
 
@@ -186,6 +188,7 @@ static enum step_verdict committed(struct step *step)
     struct work *work = (struct work *)(void *)step;
     if (step->outcome == ERR_OK) {
         work->last_seq = step->batch->seq;
+        lanes_work_went_on(work->works->services->lanes, work->space);
         (void)fault_point(FAULT_WORK_AFTER_COMMIT);
     }
     step->batch = NULL;
