@@ -242,8 +242,9 @@ static enum err_code gather_pool(struct api_call *call, const struct recall_base
     if (arena == NULL)
         return err_set(err, ERR_EXHAUSTED, "no memory for the query");
     a->pooled = true;
-    enum err_code code = recall_pool(base, &a->query, models_rerank(models_of(call))->candidates,
-                                     arena, call->arena, a->pool, err);
+    const struct recall_pools pools = {models_rerank(models_of(call))->candidates, call->arena,
+                                       a->pool};
+    enum err_code code = recall_pool(base, &a->query, arena, &pools, err);
     arena_free(arena);
     return code;
 }

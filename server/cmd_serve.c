@@ -5,7 +5,6 @@
  *
  * and the stop in reverse, after the loop has answered or ended every request (server/loop.h):
  * drain the writer, then MHD, pools, environment. */
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +28,6 @@ enum {
     STAGES_QUEUE_MAX = 4096,
     SETTLE_MS = 2000, /* for what the drained writer has answered */
     TAIL_MS = 500,
-    KEEP_BYTES = 8 << 20, /* freed memory that a thread keeps for its next step */
-    MAP_BYTES = 1 << 20,  /* larger blocks go back to the system at once */
 };
 
 struct daemon {
@@ -140,16 +137,6 @@ static void limit_connections(struct daemon *d)
     if (d->max_connections < wanted)
         LOG(&d->log, LOG_WARN, "connections_limited", F_INT("max_connections", d->max_connections),
             F_INT("wanted", wanted), F_INT("descriptors", descriptors));
-}
-
-/* Each step frees all that it took, and glibc gives what is above 128 KiB back to the system: the
- * next step would fault it in again page by page, which was a sixth of what stages cost. */
-static void keep_memory(void)
-{
-#ifdef __GLIBC__
-    (void)mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
-    (void)mallopt(M_MMAP_THRESHOLD, MAP_BYTES);
-#endif
 }
 
 static enum err_code open_store(struct daemon *d, struct err *err)
@@ -265,7 +252,6 @@ static enum err_code start(struct daemon *d, struct err *err)
     if (code != ERR_OK)
         return code;
     (void)signal(SIGPIPE, SIG_IGN);
-    keep_memory();
     d->metrics = calloc(1, sizeof *d->metrics);
     if (d->metrics == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory");

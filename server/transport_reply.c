@@ -11,7 +11,7 @@
 
 static bool is_named(struct str name, const char *want)
 {
-    return name.len == strlen(want) && strncasecmp(name.at, want, name.len) == 0;
+    return name.at != NULL && name.len == strlen(want) && strncasecmp(name.at, want, name.len) == 0;
 }
 
 static int64_t capped(double ms)

@@ -301,7 +301,7 @@ enum err_code stage_act(const struct stage_base *base, stage_act_fn *act, void *
     *batch = NULL;
     struct stage_work *w = ARENA_NEW(base->arena, struct stage_work);
     struct chain *c = ARENA_NEW(base->arena, struct chain);
-    struct stage_unit unit;
+    struct stage_unit unit = {.batch = NULL};
     if (w == NULL || c == NULL)
         return stage__memory(err);
     c->batch = batch_new(base->arena, base->space, CAUSE_STAGE);

@@ -125,11 +125,19 @@ static void drop(struct embed_cache *cache, struct entry *e)
     free(e);
 }
 
+static void drop_oldest(struct embed_cache *cache)
+{
+    struct entry *oldest = cache->oldest;
+    ASSERT(oldest->older == NULL);
+    drop(cache, oldest);
+    ASSERT(cache->oldest != oldest);
+}
+
 static void insert(struct embed_cache *cache, struct entry *e)
 {
     while (cache->oldest != NULL &&
            (cache->entries >= cache->entries_max || cache->bytes + e->bytes > cache->bytes_max))
-        drop(cache, cache->oldest);
+        drop_oldest(cache);
     struct entry **slot = slot_of(cache, e->hash);
     e->chain = *slot;
     *slot = e;

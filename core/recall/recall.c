@@ -102,8 +102,7 @@ enum err_code recall_run(const struct recall_base *base, const struct recall_que
 }
 
 enum err_code recall_pool(const struct recall_base *base, const struct recall_query *query,
-                          uint32_t most, struct arena *arena, struct arena *keep,
-                          struct recall_pool *pool, struct err *err)
+                          struct arena *arena, const struct recall_pools *out, struct err *err)
 {
     struct recall *r = NULL;
     struct recall_reply reply = {.seq = 0};
@@ -115,6 +114,6 @@ enum err_code recall_pool(const struct recall_base *base, const struct recall_qu
     if (rc == ERR_OK)
         rc = run_lists(r, base->clock, err);
     if (rc == ERR_OK)
-        rc = recall__pool(r, most, keep, pool, err);
+        rc = recall__pool(r, out->most, out->keep, out->pool, err);
     return rc == ERR_OK ? read_errors(r, err) : rc;
 }

@@ -200,8 +200,13 @@ struct recall_pool {
 };
 /* pool[RECALL_STAGES]; that of the recent stage stays empty. It lives in `keep`, all else in
  * `arena`, which may go afterwards. */
+struct recall_pools {
+    uint32_t most;
+    struct arena *keep;
+    struct recall_pool *pool;
+};
 enum err_code recall_pool(const struct recall_base *base, const struct recall_query *query,
-                          uint32_t most, struct arena *arena, struct arena *keep,
-                          struct recall_pool *pool, struct err *err) MUST_USE;
+                          struct arena *arena, const struct recall_pools *out,
+                          struct err *err) MUST_USE;
 
 #endif
