@@ -133,6 +133,13 @@ static enum err_code add_sources(struct facts_work *f, const struct fact_draft *
     return rc;
 }
 
+/* What a machine says again that a person has said is an echo: neither fact nor source. */
+static bool is_echo_of(const struct fact *known, const struct said *said)
+{
+    return turn_is_machine(&said->turn) && !is_by_machine(known->role) &&
+           known->speaker_no != said->turn.speaker_no;
+}
+
 /* The model says that a known fact says the same. False in *done: that one is gone or over. */
 static enum err_code repeat(struct facts_work *f, const struct fact_draft *draft, bool *done,
                             struct err *err)
@@ -144,11 +151,14 @@ static enum err_code repeat(struct facts_work *f, const struct fact_draft *draft
     enum err_code rc = facts__known(f, draft->told->same_as, &known, err);
     if (rc != ERR_OK || known == NULL || fact_is_over(&known->fact, draft->fact->valid_from))
         return rc;
+    const struct fact same = known->fact;
     *done = true;
     for (uint32_t i = 0; rc == ERR_OK && i < draft->told->n_turns; i++) {
         struct fact_draft source = *draft;
         source.said = find_said(f, draft->told->turns[i]);
-        if (source.said != NULL)
+        if (source.said != NULL && is_echo_of(&same, source.said))
+            f->out->echoes++;
+        else if (source.said != NULL)
             rc = facts__repeat(f, &source, draft->told->same_as, err);
     }
     return rc;

@@ -1,5 +1,5 @@
-/* Jobs of episodes that go: what waits is ended at once, by its own step; a dead letter goes too.
- * */
+/* Jobs of episodes that go: what waits is ended at once, by its own step; a dead letter goes, too.
+ */
 #include "core/ingest/remove_int.h"
 #include "core/ingest/work.h"
 

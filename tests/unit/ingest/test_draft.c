@@ -345,6 +345,19 @@ START_TEST(the_same_fact_is_a_source_and_a_lost_one_is_new)
 }
 END_TEST
 
+START_TEST(what_a_machine_repeats_is_no_source)
+{
+    struct ask_fact fact = fact_of("Ann likes tea", NULL);
+    uint32_t first = told_episode("a", "Ann", &fact);
+    fact = fact_of("Ann likes tea, as she said", NULL);
+    fact.same_as = first;
+    uint32_t none = told_episode("b", "assistant", &fact);
+    ck_assert_uint_eq(stat_now(STAT_NEXT_FACT), none);
+    ck_assert_uint_eq(fact_now(first).n_sources, 1);
+    ck_assert_uint_eq(stat_now(STAT_UNFINISHED), 0);
+}
+END_TEST
+
 START_TEST(turns_that_are_gone_are_not_cited)
 {
     uint32_t turn, id = draft_of("a", "Ann", "We paint the garden fence.", &turn);
@@ -664,6 +677,7 @@ Suite *suite_draft(void)
     tcase_add_test(tc, a_machine_ends_nothing_that_a_person_said);
     tcase_add_test(tc, an_older_statement_ends_no_newer_one);
     tcase_add_test(tc, the_same_fact_is_a_source_and_a_lost_one_is_new);
+    tcase_add_test(tc, what_a_machine_repeats_is_no_source);
     tcase_add_test(tc, turns_that_are_gone_are_not_cited);
     tcase_add_test(tc, who_leaves_the_line_joins_its_neighbours);
     tcase_add_test(tc, a_deleted_correction_corrects_nothing);
