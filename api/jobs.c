@@ -368,6 +368,9 @@ static enum step_verdict redone(struct step *step)
     if (step->outcome != ERR_OK)
         return handler_fail(call, &step->err);
     visit_of(call)->tries = 0;
+    /* The lane is held, so that all jobs from here on are made here, for episodes behind us. */
+    if (redo->jobs == 0)
+        redo->which.made_after = redo->batch->seq;
     redo->jobs++;
     redo->which.after = redo->episode;
     return redo_in_lane(step);

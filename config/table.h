@@ -106,7 +106,7 @@ enum config_flag {
       "Put before each query, as it is, such as \"query: \"; see the model's card. An ini file "   \
       "drops a blank at its end: use the variable or the flag")                                    \
     X(EMBED_DOCUMENT_PREFIX, embed_document_prefix, TEXT, embed.document_prefix, "", 0, 1024, "",  \
-      "embed", 0, "Put before each text that is stored, such as \"passage: \"")                      \
+      "embed", 0, "Put before each text that is stored, such as \"passage: \"")                    \
     X(EMBED_QUERY_DEADLINE, embed_query_deadline_ms, UINT, embed.query_deadline_ms, "2000", 10,    \
       600000, "ms", "embed", 0,                                                                    \
       "After it a query goes on with words alone, and says degraded: embed")
@@ -194,7 +194,7 @@ enum config_flag {
       "POST of turns makes the space when it does not exist")                                      \
     X(IDLE_CLOSE, idle_close_s, UINT, memory.idle_close_s, "900", 1, 604800, "s", "memory", 0,     \
       "An open episode is closed when its session had no new turn for so long")                    \
-    X(STAGE_PACE, stage_pace_ms, UINT, memory.stage_pace_ms, "1000", 0, 60000, "ms", "memory", 0,   \
+    X(STAGE_PACE, stage_pace_ms, UINT, memory.stage_pace_ms, "1000", 0, 60000, "ms", "memory", 0,  \
       "Once the stages have caught up with a space they look at it again at the earliest after "   \
       "so long, unless somebody waits; 0: at once")                                                \
     CONFIG_TABLE_MODELS(X)                                                                         \

@@ -243,8 +243,27 @@ static bool names_episode(const struct fact *fact, uint32_t episode)
     return false;
 }
 
+/* What supersedes what is linked both ways, and in time. */
+static void check_superseding(struct check *c, const struct fact *fact)
+{
+    const struct fact *newer =
+        fact->superseded_by != 0 ? check__fact(c, fact->superseded_by) : NULL;
+    const struct fact *older = fact->supersedes != 0 ? check__fact(c, fact->supersedes) : NULL;
+    if (fact->superseded_by != 0 && (newer == NULL || newer->supersedes != fact->id))
+        check__problem(c, "fact_%u is superseded by fact_%u, which does not say so", fact->id,
+                       fact->superseded_by);
+    if (fact->supersedes != 0 && (older == NULL || older->superseded_by != fact->id))
+        check__problem(c, "fact_%u supersedes fact_%u, which does not say so", fact->id,
+                       fact->supersedes);
+    if ((fact->superseded_by != 0) != (fact->valid_to != TIME_NEVER))
+        check__problem(c, "fact_%u has an end without a successor, or the reverse", fact->id);
+    if (fact->valid_to < fact->valid_from)
+        check__problem(c, "fact_%u ends before it begins", fact->id);
+}
+
 static void check_fact(struct check *c, const struct fact *fact)
 {
+    check_superseding(c, fact);
     if (fact->n_sources == 0)
         check__problem(c, "fact_%u has no source", fact->id);
     for (uint32_t i = 0; i < fact->n_sources; i++) {
@@ -265,8 +284,6 @@ static void check_fact(struct check *c, const struct fact *fact)
         if (!has_source_in(c, fact, fact->episodes[i]))
             check__problem(c, "fact_%u has no source in episode_%u", fact->id, fact->episodes[i]);
     }
-    if (fact->superseded_by >= c->stat.v[STAT_NEXT_FACT])
-        check__problem(c, "fact_%u is superseded by a fact that was not given out yet", fact->id);
 }
 
 static enum err_code check_never(struct check *c, const struct fact *fact, struct err *err)

@@ -20,6 +20,9 @@
     X(STAGE_AFTER_COMMIT, "stage.after_commit")                                                    \
     X(FOLD_BEFORE_COMMIT, "fold.before_commit")                                                    \
     X(PURGE_BEFORE_COMMIT, "purge.before_commit")                                                  \
+    X(WORK_BEFORE_CALL, "work.before_call")                                                        \
+    X(WORK_AFTER_ANSWER, "work.after_answer")                                                      \
+    X(WORK_AFTER_COMMIT, "work.after_commit")                                                      \
     X(REPLY_BEFORE_SEND, "reply.before_send")
 
 enum fault_id {

@@ -96,6 +96,8 @@ void fact_encode(const struct fact *fact, struct buf *out)
     buf_lstr(out, fact->potential);
     ids_encode(fact->sources, fact->n_sources, out);
     ids_encode(fact->episodes, fact->n_episodes, out);
+    if (fact->supersedes != 0)
+        buf_u32(out, fact->supersedes);
 }
 
 enum err_code fact_decode(struct arena *arena, struct str value, uint32_t id, struct fact *fact,
@@ -120,6 +122,8 @@ enum err_code fact_decode(struct arena *arena, struct str value, uint32_t id, st
     enum err_code rc = ids_decode(arena, &u, &fact->sources, &fact->n_sources, err);
     if (rc == ERR_OK)
         rc = ids_decode(arena, &u, &fact->episodes, &fact->n_episodes, err);
+    if (rc == ERR_OK && !unpack_done(&u))
+        fact->supersedes = unpack_u32(&u);
     if (rc == ERR_OK && (!unpack_done(&u) || !are_ascending(fact->sources, fact->n_sources)))
         rc = record_damaged(NODE_FACT, id, err);
     if (rc != ERR_OK)

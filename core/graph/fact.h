@@ -2,7 +2,8 @@
  *
  * `time` is what the fact is about (calendar days in its turn's offset), `valid_from` its first
  * source turn's event time. Nothing is overwritten: a superseded fact gets valid_to and
- * superseded_by, and stays.
+ * superseded_by, and stays. Those of one line are linked both ways; who leaves it joins its
+ * neighbours, so that what nothing contradicts any more is valid again.
  *
  * I1  a living fact has >= 1 source turn and is a member of the fact hyperedge of each episode
  * those
@@ -25,6 +26,7 @@ struct fact {
     int64_t valid_from;     /* ms */
     int64_t valid_to;       /* TIME_NEVER: still valid */
     uint32_t superseded_by; /* 0 none */
+    uint32_t supersedes;    /* the fact that this one has ended; 0 none */
     uint16_t weight;        /* 1/65535, as in its hyperedges */
     uint8_t flags;
     bool has_time;
@@ -49,6 +51,12 @@ enum err_code fact_decode(struct arena *arena, struct str value, uint32_t id, st
 /* Absent: ERR_OK with id 0. */
 enum err_code fact_get(struct store_txn *txn, uint64_t space, uint32_t id, struct arena *arena,
                        struct fact *fact, struct err *err) MUST_USE;
+
+/* It was over when something was said at that time: who says it again says something new. */
+static inline bool fact_is_over(const struct fact *fact, int64_t said_ms)
+{
+    return fact->valid_to != TIME_NEVER && fact->valid_to <= said_ms;
+}
 
 /* What makes two facts the same: content hash, speaker ordinal, resolved days (0 without a time).
  * Also the key of its FACT_NEVER row. */

@@ -73,14 +73,13 @@
  * Threads: everything reads one snapshot, by one thread at a time.
  *
  * Costs and errors (`make bench T=vectors`). A scan reads each block of the asked layers once.
- * VECTORS_FAST splits the query into two int8 vectors, q = s1 q1 + s2 q2 + r, where the second
- * holds what the first lost: |r| per value <= max|q| / 64,516, so a score is off by at most
- * 1.6e-5 max|q| sqrt(dimension) (1 + lambda |sum h_e|) / |h'_v|, below 1e-5 in practice. It takes
- * a tenth longer than one int8 vector would (error 250 times larger), because rows come from
- * memory; a second, finer scoring of the best would find nothing left to mend, so there is none.
- * VECTORS_EXACT keeps the query in f32: error <= 1e-6, a fifth to a quarter slower. 100,000 x 384:
- * 2.3 ms, of 10,000 facts x 1,024 with their edges: 0.8 ms. To settle an edge of ten among 1,000
- * takes 0.07 ms.
+ * VECTORS_FAST rounds the query to int16, S steps to 1, S the lesser of 32,767 / max|q| and
+ * 1.65e7 / sqrt(dimension) (so that no sum can overflow): a score is off by at most
+ * sqrt(dimension) / 2S (1 + lambda |sum h_e|) / |h'_v| + 1e-6, below 1e-5 in practice. An int8
+ * query would save a tenth of the time at 250 times the error, and need a second, finer scoring of
+ * the best; there is none. VECTORS_EXACT keeps the query in f32: error <= 1e-6, a third slower.
+ * 100,000 x 384 take 2.2 ms (memory alone 1.8), 10,000 facts x 1,024 with their edges 0.75 ms. To
+ * settle an edge of ten among 1,000 takes 0.07 ms.
  *
  * Rejected. h' stored: each new member would rewrite every sibling. The greatest value scaled to
  * 127 and the length kept in a third scalar: the direction is all that counts, and length 1 spares
@@ -232,8 +231,7 @@ struct vectors_scores {
     uint32_t n;
 };
 /* One pass over the blocks of the layers asked for, and of the edges where lambda > 0.
- * out[LAYERS]; those not asked for have n 0. ERR_INVALID: the query is not finite, or is nothing.
- * */
+ * out[LAYERS]; those not asked for have n 0. ERR_INVALID: the query is not finite or is nothing. */
 enum err_code vectors_scan(const struct vectors_view *view, const struct vectors_query *query,
                            struct vectors_scores *out, struct err *err) MUST_USE;
 

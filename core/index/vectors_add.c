@@ -11,19 +11,15 @@ static float quantise(const struct kernels *kernels, const float *row, uint32_t 
     return (float)(1 / sqrt((double)kernels->dot_i8(out, out, dim)));
 }
 
-static enum err_code make_row(const struct vectors_docs *docs, const struct kernels *kernels,
-                              uint32_t dim, uint32_t i, struct vectors_row *row, int8_t *values,
-                              struct err *err)
+/* `values` is a stride of zeros. False: it is no vector. */
+static bool make_row(const struct vectors_docs *docs, uint32_t i, const struct kernels *kernels,
+                     uint32_t dim, struct vectors_row *row, int8_t *values)
 {
-    memset(values, 0, vectors__stride(dim));
     *row = (struct vectors_row){.node = docs->docs[i], .values = values};
     if (docs->is_lexical != NULL && docs->is_lexical[i])
-        return ERR_OK;
+        return true;
     row->scale = quantise(kernels, docs->rows + (size_t)i * dim, dim, values);
-    if (row->scale == 0)
-        return err_set(err, ERR_INVALID, "the vector of document %u is not finite, or is nothing",
-                       docs->docs[i]);
-    return ERR_OK;
+    return row->scale != 0;
 }
 
 static void docs_check(const struct vectors_generation *generation, const struct vectors_docs *docs)
@@ -43,14 +39,13 @@ enum err_code vectors_add(struct vectors_generation *generation, const struct ke
     docs_check(generation, docs);
     uint32_t stride = vectors__stride(generation->dim);
     struct vectors_row *rows = ARENA_ARRAY(batch->arena, struct vectors_row, docs->n);
-    int8_t *values = arena_alloc(batch->arena, (size_t)docs->n * stride);
+    int8_t *values = arena_zalloc(batch->arena, docs->n, stride);
     if (rows == NULL || values == NULL)
         return vectors__memory(err);
     for (uint32_t i = 0; i < docs->n; i++) {
-        enum err_code rc =
-            make_row(docs, kernels, generation->dim, i, &rows[i], values + (size_t)i * stride, err);
-        if (rc != ERR_OK)
-            return rc;
+        if (!make_row(docs, i, kernels, generation->dim, &rows[i], values + (size_t)i * stride))
+            return err_set(err, ERR_INVALID,
+                           "the vector of document %u is not finite, or is nothing", docs->docs[i]);
     }
     vectors__put_rows(batch, generation, docs->layer, NULL, rows, docs->n);
     generation->embedded[docs->layer] = docs->upto;

@@ -35,6 +35,7 @@ uint32_t vectors_block_rows(uint32_t dim)
 
 bool vectors_block_read(struct str value, struct vectors_block *block)
 {
+    *block = (struct vectors_block){0};
     if (value.len < BLOCK_HEAD || value.at[0] != VECTORS_FORMAT)
         return false;
     uint32_t head = le32_get(value.at);

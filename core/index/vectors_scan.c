@@ -5,31 +5,40 @@
 #include "core/index/vectors_int.h"
 
 enum { PREFETCH_BYTES = 1024 };
-#define NORM_LEAST 1e-12 /* of |h'|^2: below, a node and its edges cancel out */
+#define LENGTH_MAX 2.1e9f /* of a query by that of a row, both as integers: below 2^31 */
+#define NORM_LEAST 1e-12  /* of |h'|^2: below, a node and its edges cancel out */
 
 struct scan {
     const struct vectors_view *view;
     const struct vectors_query *query;
     float *q;                     /* of length 1; dim values */
-    struct kernel_split split;    /* VECTORS_FAST: the same as two of int8, stride values each */
+    struct kernel_query wide;     /* VECTORS_FAST: the same in int16, stride values */
     float values[BLOCK_ROWS_MAX]; /* of a block's rows, without their scales */
 };
 
 /* --- the query --- */
 
-static enum err_code split_query(struct scan *s, struct err *err)
+/* As finely as int16 can, and as sums of products with any row allow. */
+static float steps_of(const float *q, uint32_t dim)
+{
+    float most = 0;
+    for (uint32_t k = 0; k < dim; k++)
+        most = fabsf(q[k]) > most ? fabsf(q[k]) : most;
+    float by_value = INT16_MAX / most;
+    float by_sum = LENGTH_MAX / (KERNELS_INT8 * sqrtf((float)dim));
+    return by_value < by_sum ? by_value : by_sum;
+}
+
+static enum err_code widen_query(struct scan *s, struct err *err)
 {
     uint32_t dim = s->view->generation->dim, stride = vectors__stride(dim);
-    const struct kernels *k = s->view->kernels;
-    float *rest = ARENA_ARRAY(s->view->arena, float, dim);
-    int8_t *values = ARENA_ARRAY(s->view->arena, int8_t, (size_t)stride * 2);
-    if (rest == NULL || values == NULL)
+    int16_t *values = ARENA_ARRAY(s->view->arena, int16_t, stride);
+    if (values == NULL)
         return vectors__memory(err);
-    memcpy(rest, s->q, dim * sizeof *rest);
-    s->split = (struct kernel_split){.values = values, .n = stride};
-    s->split.scales[0] = k->quantise(rest, dim, values);
-    k->axpy_i8(rest, -s->split.scales[0], values, dim);
-    s->split.scales[1] = k->quantise(rest, dim, values + stride);
+    float steps = steps_of(s->q, dim);
+    for (uint32_t k = 0; k < dim; k++)
+        values[k] = (int16_t)lrintf(s->q[k] * steps);
+    s->wide = (struct kernel_query){.values = values, .n = stride, .scale = 1 / steps};
     return ERR_OK;
 }
 
@@ -44,7 +53,7 @@ static enum err_code prepare_query(struct scan *s, struct err *err)
     if (!isfinite(length) || !isnormal(1 / length) || length == 0)
         return err_set(err, ERR_INVALID, "the query's vector is not finite, or is nothing");
     k->scale(s->q, 1 / length, dim);
-    return s->query->mode == VECTORS_FAST ? split_query(s, err) : ERR_OK;
+    return s->query->mode == VECTORS_FAST ? widen_query(s, err) : ERR_OK;
 }
 
 /* --- blocks --- */
@@ -58,7 +67,7 @@ static void score(struct scan *s, const struct vectors_block *block)
 {
     const struct kernels *k = s->view->kernels;
     if (s->query->mode == VECTORS_FAST) {
-        k->dot_split(&s->split, block->values, block->n, s->values);
+        k->dot_rows(&s->wide, block->values, block->n, s->values);
         return;
     }
     for (uint32_t i = 0; i < block->n; i++)

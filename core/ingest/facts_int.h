@@ -33,8 +33,10 @@ struct turn_drafts {
 /* A fact that is stored already and gets a further source. */
 struct known_fact {
     struct fact fact;
-    bool changed; /* has a further source in this episode */
-    bool ended;   /* a new fact supersedes it */
+    struct fact_row row; /* as stored; with a new beginning when `begun` */
+    bool begun;          /* by a turn of this episode that came before its others */
+    bool changed;        /* has a further source in this episode */
+    bool ended;          /* a new fact supersedes it */
 };
 
 /* What the facts of one document come to. */

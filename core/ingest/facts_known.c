@@ -130,6 +130,10 @@ static enum err_code load_known(struct facts_work *f, uint32_t id, uint32_t *at,
     enum err_code rc = fact_get(f->w->txn, f->w->space, id, f->w->arena, &known->fact, err);
     if (rc == ERR_OK && known->fact.id == 0)
         rc = err_set(err, ERR_INTERNAL, "the index finds fact %u, which is not there", id);
+    known->changed = known->ended = known->begun = false;
+    columns_fact(f->w->columns, id, &known->row);
+    if (rc == ERR_OK)
+        rc = columns_error(f->w->columns, err);
     if (rc == ERR_OK && !stage_map_set(&f->known_of, f->w->arena, id, f->n_known))
         rc = stage__memory(err);
     if (rc == ERR_OK)
@@ -138,16 +142,14 @@ static enum err_code load_known(struct facts_work *f, uint32_t id, uint32_t *at,
 }
 
 /* The turn that says it again arrived before all others, in a session that was closed later. */
-static void begin_with(struct facts_work *f, const struct fact_draft *draft, struct fact *fact)
+static void begin_with(const struct facts_work *f, const struct fact_draft *draft,
+                       struct known_fact *known)
 {
-    fact->valid_from = draft->said->turn.time_ms;
-    const struct fact_row row = {.turn_doc = draft->said->docs[fact_draft_doc(draft)].doc,
-                                 .episode = f->episode_id,
-                                 .speaker_no = fact->speaker_no,
-                                 .key_mark = fact_key_mark(fact),
-                                 .valid_from = fact->valid_from,
-                                 .valid_to = fact->valid_to};
-    (void)column_put(f->w->batch, COLUMN_FACT, fact->id - 1, &row, 1);
+    known->fact.valid_from = draft->said->turn.time_ms;
+    known->row.turn_doc = draft->said->docs[fact_draft_doc(draft)].doc;
+    known->row.episode = f->episode_id;
+    known->row.valid_from = known->fact.valid_from;
+    known->begun = true;
 }
 
 enum err_code facts__known(struct facts_work *f, uint32_t id, struct known_fact **known,
@@ -180,7 +182,7 @@ enum err_code facts__repeat(struct facts_work *f, const struct fact_draft *draft
         return ERR_OK;
     known->changed = true;
     if (known->fact.sources[0] == draft->said->turn.n)
-        begin_with(f, draft, &known->fact);
+        begin_with(f, draft, known);
     return note_source(f, draft, id, err);
 }
 
@@ -295,10 +297,9 @@ static void save_known(struct facts_work *f)
             continue;
         put_record(f, &known->fact, PUT_KEEP);
         batch_log(f->w->batch, CHANGE_SET, KIND_FACT, UINT32_MAX, known->fact.id, 1);
-        if (!known->ended)
+        if (!known->ended && !known->begun)
             continue;
-        struct fact_row row;
-        columns_fact(f->w->columns, known->fact.id, &row);
+        struct fact_row row = known->row;
         row.valid_to = known->fact.valid_to;
         (void)column_put(f->w->batch, COLUMN_FACT, known->fact.id - 1, &row, 1);
     }

@@ -89,7 +89,7 @@ static enum err_code is_same(struct facts_work *f, const struct fact *fact, uint
         return rc;
     fact_key(fact, wanted);
     fact_key(&stored, has);
-    *same = memcmp(wanted, has, sizeof has) == 0;
+    *same = memcmp(wanted, has, sizeof has) == 0 && !fact_is_over(&stored, fact->valid_from);
     return ERR_OK;
 }
 

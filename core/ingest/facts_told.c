@@ -113,6 +113,7 @@ static enum err_code supersede(struct facts_work *f, const struct fact_draft *dr
     old->valid_to = draft->fact->valid_from;
     old->superseded_by = by;
     known->ended = true;
+    f->fresh[f->n_fresh - 1].supersedes = old->id;
     f->out->superseded++;
     return ERR_OK;
 }
@@ -132,7 +133,7 @@ static enum err_code add_sources(struct facts_work *f, const struct fact_draft *
     return rc;
 }
 
-/* The model says that a known fact says the same. False in *done: that one is gone. */
+/* The model says that a known fact says the same. False in *done: that one is gone or over. */
 static enum err_code repeat(struct facts_work *f, const struct fact_draft *draft, bool *done,
                             struct err *err)
 {
@@ -141,7 +142,7 @@ static enum err_code repeat(struct facts_work *f, const struct fact_draft *draft
     if (draft->told->same_as == 0)
         return ERR_OK;
     enum err_code rc = facts__known(f, draft->told->same_as, &known, err);
-    if (rc != ERR_OK || known == NULL)
+    if (rc != ERR_OK || known == NULL || fact_is_over(&known->fact, draft->fact->valid_from))
         return rc;
     *done = true;
     for (uint32_t i = 0; rc == ERR_OK && i < draft->told->n_turns; i++) {

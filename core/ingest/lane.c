@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/ingest/lane_int.h"
+#include "core/ingest/work.h"
 
 _Static_assert((LANE_CAP & (LANE_CAP - 1)) == 0 && LANE_CAP < LANE_NONE, "buckets are masked");
 _Static_assert((int)LANE_CAP > (int)LANES_MAX, "stage steps never take all lanes");
@@ -275,6 +276,8 @@ void lanes_due(struct lanes *lanes, uint64_t space)
 {
     ASSERT(lanes->services != NULL && space != 0);
     struct lane_ready ready = {0};
+    if (lanes->services->works != NULL)
+        works_want(lanes->services->works, space);
     lanes__lock(lanes);
     lanes__rest_changed(lanes, space);
     (void)lanes__start(lanes, space, &ready);

@@ -60,6 +60,8 @@ uint64_t lanes_next_due_ms(struct lanes *lanes);
 void lanes_note_due(struct lanes *lanes, uint64_t due_ms);
 /* A step of others that works for the space could not go on: it rests, or all of them pause. */
 void lanes_work_failed(struct lanes *lanes, uint64_t space, const struct err *err);
+/* It has committed something: the next failure is the first again. */
+void lanes_work_went_on(struct lanes *lanes, uint64_t space);
 
 /* For the runtime. STEP_LANE: leaves the lane that the step holds, if any, and queues for that of
  * lane_space; once granted, lane_held is set and the step is submitted. */

@@ -29,6 +29,7 @@ struct stage {
     struct stage_unit unit;
     int64_t start_ns;
     unsigned conflicts;
+    bool at_work;   /* a step with a model is under way in the space */
     bool caught_up; /* it ended because nothing was left to do */
     struct stage *next_free;
 };

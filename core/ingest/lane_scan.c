@@ -19,8 +19,14 @@ struct scan {
 static bool is_at_work(const struct scan *scan, const struct store_item *item)
 {
     struct works *works = scan->lanes->services->works;
-    return works != NULL && be64_get(item->key.at) != 0 &&
-           works_minds(works, scan->txn, be64_get(item->key.at + 8), scan->now_ms);
+    uint64_t space = be64_get(item->key.at + 8);
+    if (works == NULL || be64_get(item->key.at) == 0)
+        return false;
+    uint64_t look_ms = works_next_look_ms(works, space);
+    if (look_ms <= scan->now_ms)
+        return works_embed_later(works, scan->txn, space, scan->now_ms);
+    lanes_note_due(scan->lanes, look_ms);
+    return true;
 }
 
 static enum lane_start start(struct scan *scan, const struct store_item *item)

@@ -67,11 +67,16 @@ void lanes_work_failed(struct lanes *lanes, uint64_t space, const struct err *er
         rest_space(lanes, space, err);
 }
 
+void lanes_work_went_on(struct lanes *lanes, uint64_t space)
+{
+    lanes__lock(lanes);
+    lanes__rest_end(lanes, space);
+    lanes__unlock(lanes, NULL);
+}
+
 static void end_rest(struct stage *stage)
 {
-    lanes__lock(stage->lanes);
-    lanes__rest_end(stage->lanes, stage->step.lane_space);
-    lanes__unlock(stage->lanes, NULL);
+    lanes_work_went_on(stage->lanes, stage->step.lane_space);
 }
 
 static enum step_verdict failed(struct stage *stage, const struct err *err)
@@ -97,19 +102,48 @@ static enum err_code check_nothing(struct stage *stage, struct store_txn *txn, s
     return err_set(err, ERR_INTERNAL, "there is no work though some is due");
 }
 
+/* What was to be done at the time that is written down is gone, or is to be done later. */
+static enum err_code correct_due(struct stage *stage, struct store_txn *txn, uint64_t due_ms,
+                                 struct err *err)
+{
+    struct space_stat stat;
+    uint64_t space = stage->step.lane_space;
+    enum err_code rc = store_stat(txn, space, &stat, err);
+    struct batch *batch = rc == ERR_OK ? batch_new(stage->arena, space, CAUSE_KEEP) : NULL;
+    if (rc != ERR_OK)
+        return rc;
+    if (batch == NULL)
+        return err_set(err, ERR_EXHAUSTED, "out of memory for a stage");
+    batch_need_stat(batch, STAT_CHANGES, stat.v[STAT_CHANGES]);
+    batch_add(batch, STAT_CHANGES, 1);
+    batch_set(batch, STAT_WORK_DUE, due_ms);
+    if (!batch_ok(batch))
+        return err_set(err, ERR_EXHAUSTED, "out of memory for a stage");
+    stage->unit = (struct stage_unit){
+        .batch = batch, .queue = STORE_STAGES, .stage = METRIC_H_STAGE_BUILD, .more = true};
+    return ERR_OK;
+}
+
 /* Starts what waits for a model; then a space that has nothing else to do is no riddle. */
 static enum err_code dispatch(struct stage *stage, struct store_txn *txn, struct err *err)
 {
-    struct works *works = stage->lanes->services->works;
-    uint64_t space = stage->step.lane_space;
-    unsigned started = 0;
-    enum err_code rc = ERR_OK;
-    if (works != NULL)
-        rc = works_dispatch(works, txn, space, &started, err);
-    if (rc != ERR_OK || stage->unit.batch != NULL || started != 0 ||
-        (works != NULL && works_has(works, space)))
+    struct lanes *lanes = stage->lanes;
+    struct works *works = lanes->services->works;
+    struct works_look look = {.next_ms = UINT64_MAX};
+    struct space_stat stat;
+    enum err_code rc = store_stat(txn, stage->step.lane_space, &stat, err);
+    if (rc == ERR_OK && works != NULL)
+        rc = works_dispatch(works, txn, stage->step.lane_space, &look, err);
+    if (rc != ERR_OK)
         return rc;
-    return check_nothing(stage, txn, err);
+    if (look.at_work && look.next_ms != UINT64_MAX)
+        lanes_note_due(lanes, look.next_ms);
+    if (stage->unit.batch != NULL || look.crowded)
+        return ERR_OK;
+    if (works != NULL && look.due_ms != stat.v[STAT_WORK_DUE])
+        return correct_due(stage, txn, look.due_ms, err);
+    stage->at_work = look.at_work;
+    return look.at_work ? ERR_OK : check_nothing(stage, txn, err);
 }
 
 static enum err_code build(struct stage *stage, struct err *err)
@@ -160,7 +194,8 @@ enum step_verdict lanes__stage_run(struct step *step)
     if (build(stage, &err) != ERR_OK)
         return failed(stage, &err);
     if (stage->unit.batch == NULL) {
-        end_rest(stage);
+        if (!stage->at_work) /* else its commit will show */
+            end_rest(stage);
         drop_unit(stage);
         stage->caught_up = true;
         return STEP_DONE;
@@ -255,11 +290,13 @@ void lanes__stage_finish(struct step *step)
     lanes__lock(lanes);
     /* With overflow a scan comes anyway, and the place is for another space. */
     const struct lane *lane = lanes__find(lanes, space);
-    bool again = lane->again && !lanes->stopping && !lanes->overflow;
+    bool due = lane->again && !lanes->stopping;
+    bool again = due && !lanes->overflow;
     if (stage->caught_up && !lane->hurry)
         lanes__pace_begin(lanes, space);
     lanes__retire(lanes, stage, &ready);
-    if (again)
-        (void)lanes__start(lanes, space, &ready);
+    bool begun = again && lanes__start(lanes, space, &ready) == LANE_STARTED;
+    if (due && !begun && lanes->services->works != NULL)
+        works_want(lanes->services->works, space); /* for the scan that comes instead */
     lanes__unlock(lanes, &ready);
 }

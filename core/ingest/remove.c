@@ -24,7 +24,9 @@ static enum err_code seed_fact(struct removal *r, uint32_t id, struct err *err)
 {
     struct remove_fact *entry;
     enum err_code rc = remove__take_fact(r, id, true, &entry, err);
-    return rc == ERR_OK && entry == NULL ? absent("fact", id, err) : rc;
+    if (rc == ERR_OK && entry == NULL)
+        return absent("fact", id, err);
+    return rc == ERR_OK ? remove__take_twins(r, entry, err) : rc;
 }
 
 static enum err_code take_turns_of(struct removal *r, const struct episode *episode,
@@ -209,6 +211,8 @@ static enum err_code write(struct removal *r, struct err *err)
         rc = remove__write_episodes(r, err);
     if (rc == ERR_OK)
         rc = remove__write_topics(r, err);
+    if (rc == ERR_OK)
+        rc = remove__end_jobs(r, err);
     if (rc == ERR_OK)
         rc = write_segment(r, err);
     if (rc == ERR_OK && !batch_ok(r->batch))

@@ -19,6 +19,7 @@
  * A fact that loses its first source keeps its wording and takes time and role of the next one. The
  * fact of a short answer quotes the question of the turn before (core/ingest/facts.h): when that
  * turn goes, the answer is no source of it any more.
+ * The model's work on an episode that goes ends at once, and its dead letter goes.
  * A turn's row keeps naming facts that are gone: the index knows them as dead.
  *
  * Costs: reads what it changes, the turns of rebuilt episodes and the episodes of rebuilt topics.

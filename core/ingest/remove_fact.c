@@ -21,6 +21,29 @@ enum err_code remove__take_fact(struct removal *r, uint32_t id, bool asked,
     return columns_error(r->columns, err);
 }
 
+enum err_code remove__take_twins(struct removal *r, const struct remove_fact *entry,
+                                 struct err *err)
+{
+    char wanted[FACT_KEY], key[FACT_KEY];
+    struct postings found[LAYERS];
+    const uint64_t term = fact_hash_term(entry->fact.hash);
+    fact_key(&entry->fact, wanted);
+    enum err_code rc = segment_collect(r->txn, r->space, r->lengths, &term, 1, 1U << LAYER_FACT,
+                                       r->arena, found, err);
+    for (uint32_t i = 0; rc == ERR_OK && i < found[LAYER_FACT].n; i++) {
+        struct remove_fact *twin;
+        struct fact fact;
+        uint32_t id = found[LAYER_FACT].at[i].doc + 1;
+        rc = fact_get(r->txn, r->space, id, r->arena, &fact, err);
+        if (rc != ERR_OK || fact.id == 0)
+            continue;
+        fact_key(&fact, key);
+        if (memcmp(key, wanted, sizeof key) == 0)
+            rc = remove__take_fact(r, id, true, &twin, err);
+    }
+    return rc;
+}
+
 /* --- facts of a turn --- */
 
 struct facts_of {
@@ -243,6 +266,7 @@ static enum err_code move_first(struct removal *r, struct remove_fact *entry, st
         return err_set(err, ERR_INTERNAL, "a source of fact %u is missing", entry->node.id);
     struct turn_row place;
     columns_turn(r->columns, turn.doc, &place);
+    entry->moved = true;
     entry->fact.valid_from = turn.time_ms;
     entry->fact.role = turn.role;
     entry->row.turn_doc = turn.doc;
@@ -325,11 +349,63 @@ static enum err_code settle_fact(struct removal *r, struct remove_fact *entry, s
     return rc;
 }
 
+/* A fact that goes, or is said again after its end, joins its neighbours in the line of what
+ * supersedes what. *entry NULL: that side has none. */
+static enum err_code neighbour(struct removal *r, uint32_t id, struct remove_fact **entry,
+                               struct err *err)
+{
+    *entry = NULL;
+    return id == 0 ? ERR_OK : remove__take_fact(r, id, false, entry, err);
+}
+
+static enum err_code leave_line(struct removal *r, struct remove_fact *entry, struct err *err)
+{
+    struct fact *fact = &entry->fact;
+    struct remove_fact *older, *newer;
+    enum err_code rc = neighbour(r, fact->supersedes, &older, err);
+    if (rc == ERR_OK)
+        rc = neighbour(r, fact->superseded_by, &newer, err);
+    if (rc != ERR_OK)
+        return rc;
+    if (older != NULL && older->fact.superseded_by == fact->id) {
+        older->fact.superseded_by = newer != NULL ? newer->node.id : 0;
+        older->fact.valid_to = newer != NULL ? newer->fact.valid_from : TIME_NEVER;
+        older->row.valid_to = older->fact.valid_to;
+    }
+    if (newer != NULL && newer->fact.supersedes == fact->id)
+        newer->fact.supersedes = older != NULL ? older->node.id : 0;
+    fact->supersedes = fact->superseded_by = 0;
+    fact->valid_to = entry->row.valid_to = TIME_NEVER;
+    return ERR_OK;
+}
+
+/* What it has ended was over when it was first said. */
+static enum err_code keep_line(struct removal *r, struct remove_fact *entry, struct err *err)
+{
+    const struct fact *fact = &entry->fact;
+    struct remove_fact *older;
+    enum err_code rc = neighbour(r, fact->supersedes, &older, err);
+    if (rc == ERR_OK && older != NULL && older->fact.superseded_by == fact->id)
+        older->fact.valid_to = older->row.valid_to = fact->valid_from;
+    return rc;
+}
+
+static enum err_code settle_line(struct removal *r, struct remove_fact *entry, struct err *err)
+{
+    const struct fact *fact = &entry->fact;
+    if (entry->gone || fact_is_over(fact, fact->valid_from))
+        return leave_line(r, entry, err);
+    return entry->moved ? keep_line(r, entry, err) : ERR_OK;
+}
+
 enum err_code remove__settle_facts(struct removal *r, struct err *err)
 {
     enum err_code rc = ERR_OK;
     for (struct remove_node *node = r->facts.first; rc == ERR_OK && node != NULL; node = node->next)
         rc = settle_fact(r, (struct remove_fact *)(void *)node, err);
+    /* Neighbours that are taken here come behind the others: they lose nothing, but are written. */
+    for (struct remove_node *node = r->facts.first; rc == ERR_OK && node != NULL; node = node->next)
+        rc = settle_line(r, (struct remove_fact *)(void *)node, err);
     return rc;
 }
 

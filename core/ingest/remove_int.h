@@ -57,6 +57,7 @@ struct remove_fact {
     struct fact_row row;
     struct remove_drop *drops;
     bool gone;
+    bool moved; /* begins with a later turn */
     bool asked; /* itself the object of the request */
 };
 struct remove_episode {
@@ -157,6 +158,10 @@ enum err_code remove__write_turns(struct removal *r, struct err *err);
 enum err_code remove__take_fact(struct removal *r, uint32_t id, bool asked,
                                 struct remove_fact **entry, struct err *err);
 enum err_code remove__take_facts_of_turns(struct removal *r, struct err *err);
+/* Facts with the same key, asked for with it: what was over and is said again is a fact of its own,
+ * and what is never to be made again must not be there. */
+enum err_code remove__take_twins(struct removal *r, const struct remove_fact *entry,
+                                 struct err *err) MUST_USE;
 /* The episode's turns are sources of nothing any more. */
 enum err_code remove__unlink_facts(struct removal *r, uint32_t id, struct err *err);
 enum err_code remove__settle_facts(struct removal *r, struct err *err);
@@ -168,6 +173,9 @@ enum err_code remove__unlink_topics(struct removal *r, uint32_t id, struct err *
 enum err_code remove__settle_episodes(struct removal *r, struct err *err);
 enum err_code remove__rebuild_episodes(struct removal *r, struct err *err);
 enum err_code remove__write_episodes(struct removal *r, struct err *err);
+
+/* remove_job.c */
+enum err_code remove__end_jobs(struct removal *r, struct err *err) MUST_USE;
 
 /* remove_topic.c */
 enum err_code remove__settle_topics(struct removal *r, struct err *err);

@@ -1,6 +1,6 @@
 /* Housekeeping of one space, a bounded unit at a time, for when no turn work is due: a fold of the
- * inverted index, else a step of the vector index (upkeep_vectors.c), else rows whose time is over (KIND_EXPIRY names them). Maintenance batches: they
- * change no answer and have no seq.
+ * inverted index, else a step of the vector index (upkeep_vectors.c), else rows whose time is over
+ * (KIND_EXPIRY names them). Maintenance batches: they change no answer and have no seq.
  *
  * STAT_EXPIRE_DUE is the time of the first EXPIRY row, exactly, 0 when there is none. Rows are
  * added by batches outside the lane, with later times than those that are there, so what a unit

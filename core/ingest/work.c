@@ -86,18 +86,19 @@ static unsigned count(const struct works *works, uint64_t space)
     return n;
 }
 
-/* No place is left; who frees one looks for those that are due. */
-static bool is_full(struct works *works, enum work_kind kind)
+/* NULL: it runs already, there is no place, or the daemon stops. */
+static struct work *take(struct works *works, uint64_t space, enum work_kind kind, uint64_t id,
+                         bool *crowded)
 {
-    bool no_place = works->free == NULL;
+    if (works->stopping || find(works, space, kind, id) != NULL) /* W1 */
+        return NULL;
     bool no_embed = kind == WORK_EMBED && works->embeds >= EMBEDS_MAX;
-    works->overflow |= no_place;
-    works->embeds_wait |= no_embed;
-    return no_place || no_embed;
-}
-
-static struct work *take(struct works *works, uint64_t space, enum work_kind kind, uint64_t id)
-{
+    if (works->free == NULL || no_embed || count(works, space) >= WORKS_PER_SPACE) {
+        works->overflow |= works->free == NULL;
+        works->embeds_wait |= no_embed;
+        *crowded = true;
+        return NULL;
+    }
     struct work *work = works->free;
     works->free = work->next_free;
     works->busy++;
@@ -116,23 +117,34 @@ struct dispatch {
     struct works *works;
     uint64_t space;
     uint64_t now_ms;
-    unsigned started;
+    struct works_look *look;
 };
 
-static void start(struct dispatch *d, enum work_kind kind, uint64_t id)
+static void note_later(struct works_look *look, const struct dispatch *d, uint64_t due_ms)
 {
-    struct works *works = d->works;
-    struct work *work = NULL;
-    lock(works);
-    bool wanted = !works->stopping && find(works, d->space, kind, id) == NULL && /* W1 */
-                  count(works, d->space) < WORKS_PER_SPACE;
-    if (wanted && !is_full(works, kind))
-        work = take(works, d->space, kind, id);
-    unlock(works);
-    d->started += wanted;
-    if (work == NULL)
-        return;
-    d->works->submit(&work->step, d->works->arg);
+    if (due_ms > d->now_ms && due_ms < look->next_ms)
+        look->next_ms = due_ms;
+}
+
+static void start_now(struct dispatch *d, enum work_kind kind, uint64_t id)
+{
+    lock(d->works);
+    struct work *work = take(d->works, d->space, kind, id, &d->look->crowded);
+    unlock(d->works);
+    if (work != NULL)
+        d->works->submit(&work->step, d->works->arg);
+}
+
+/* Something that could be done at `due_ms`. */
+static void start(struct dispatch *d, enum work_kind kind, uint64_t id, uint64_t due_ms)
+{
+    struct works_look *look = d->look;
+    uint64_t due = due_ms == 0 ? 1 : due_ms;
+    if (look->due_ms == 0 || due < look->due_ms)
+        look->due_ms = due;
+    note_later(look, d, due);
+    if (due <= d->now_ms)
+        start_now(d, kind, id);
 }
 
 static enum err_code start_episodes(struct dispatch *d, struct store_cursor *cursor,
@@ -148,8 +160,8 @@ static enum err_code start_episodes(struct dispatch *d, struct store_cursor *cur
             return rc;
         bool waits = row.stage == JOB_STAGE_TOPIC && topics_wait;
         topics_wait |= row.stage <= JOB_STAGE_TOPIC;
-        if (!waits && row.due_ms <= d->now_ms)
-            start(d, WORK_EPISODE, row.seq);
+        if (!waits)
+            start(d, WORK_EPISODE, row.seq, row.due_ms);
         rc = store_cursor_next(cursor, &item, err);
     }
     return rc;
@@ -167,8 +179,8 @@ static enum err_code start_boundaries(struct dispatch *d, struct store_cursor *c
         rc = buffer_decode(item.value, be32_get(item.key.at), &buffer, err);
         if (rc != ERR_OK)
             return rc;
-        if (buffer.ask_ms != 0 && (uint64_t)buffer.ask_ms <= d->now_ms)
-            start(d, WORK_BOUNDARY, buffer.session_no);
+        if (buffer.ask_ms != 0)
+            start(d, WORK_BOUNDARY, buffer.session_no, (uint64_t)buffer.ask_ms);
         rc = store_cursor_next(cursor, &item, err);
     }
     return rc;
@@ -186,28 +198,74 @@ each(struct store_txn *txn, struct dispatch *d, enum store_kind kind,
     return rc;
 }
 
+/* All its steps know when it is to be looked at again. */
+static void set_look(struct works *works, uint64_t space, uint64_t at_ms)
+{
+    for (size_t i = 0; works->busy != 0 && i < WORKS_MAX; i++) {
+        if (is_live(&works->work[i]) && works->work[i].space == space)
+            works->work[i].look_ms = at_ms;
+    }
+}
+
 static bool is_due(const struct space_stat *stat, enum stat_id id, uint64_t now_ms)
 {
     return stat->v[id] != 0 && stat->v[id] <= now_ms;
 }
 
 enum err_code works_dispatch(struct works *works, struct store_txn *txn, uint64_t space,
-                             unsigned *started, struct err *err)
+                             struct works_look *look, struct err *err)
 {
-    struct dispatch d = {
-        .works = works, .space = space, .now_ms = (uint64_t)clock_now_ms(works->services->clock)};
+    struct dispatch d = {.works = works,
+                         .space = space,
+                         .now_ms = (uint64_t)clock_now_ms(works->services->clock),
+                         .look = look};
     struct space_stat stat;
-    *started = 0;
+    *look = (struct works_look){.next_ms = UINT64_MAX};
     enum err_code rc = store_stat(txn, space, &stat, err);
-    if (rc == ERR_OK && is_due(&stat, STAT_WORK_DUE, d.now_ms)) {
+    if (rc != ERR_OK)
+        return rc;
+    look->due_ms = stat.v[STAT_WORK_DUE];
+    if (look->due_ms != 0 && look->due_ms <= d.now_ms) {
+        look->due_ms = 0;
         rc = each(txn, &d, KIND_WORK, start_episodes, err);
         if (rc == ERR_OK)
             rc = each(txn, &d, KIND_BUFFER, start_boundaries, err);
     }
     if (rc == ERR_OK && is_due(&stat, STAT_EMBED_DUE, d.now_ms) && embed_is_on(works->services))
-        start(&d, WORK_EMBED, 0);
-    *started = d.started;
+        start_now(&d, WORK_EMBED, 0);
+    static const enum stat_id times[] = {STAT_WORK_DUE, STAT_EMBED_DUE, STAT_VECTORS_DUE,
+                                         STAT_IDLE_DUE, STAT_EXPIRE_DUE};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        note_later(look, &d, stat.v[times[i]]);
+    lock(works);
+    set_look(works, space, look->next_ms);
+    look->at_work = count(works, space) != 0;
+    unlock(works);
     return rc;
+}
+
+void works_want(struct works *works, uint64_t space)
+{
+    lock(works);
+    set_look(works, space, 0);
+    unlock(works);
+}
+
+uint64_t works_next_look_ms(struct works *works, uint64_t space)
+{
+    uint64_t at_ms = UINT64_MAX;
+    bool any = false;
+    lock(works);
+    for (size_t i = 0; works->busy != 0 && i < WORKS_MAX; i++) {
+        const struct work *work = &works->work[i];
+        if (!is_live(work) || work->space != space)
+            continue;
+        any = true;
+        if (work->look_ms < at_ms)
+            at_ms = work->look_ms;
+    }
+    unlock(works);
+    return any ? at_ms : 0;
 }
 
 /* --- ends --- */
@@ -217,6 +275,7 @@ void work__finish(struct step *step)
     struct work *work = (struct work *)(void *)step;
     struct works *works = work->works;
     uint64_t space = work->space;
+    bool failed = work->failed;
     tokenizer_free(work->tokenizer);
     arena_free(work->arena);
     arena_free(work->batch_arena);
@@ -231,18 +290,15 @@ void work__finish(struct step *step)
     works->free = work;
     works->busy--;
     unlock(works);
-    /* What became runnable by this step's batches was dispatched or found it still running. */
-    lanes_due(works->services->lanes, space);
+    /* What became runnable by this step's batches was dispatched or found it still running. After a
+     * failure the space is looked at when its rest is over. */
+    if (failed)
+        works_want(works, space);
+    else
+        lanes_due(works->services->lanes, space);
+    /* Not at once: one scan for all places that become free meanwhile. */
     if (again)
-        lanes_scan(works->services->lanes);
-}
-
-bool works_has(struct works *works, uint64_t space)
-{
-    lock(works);
-    bool has = count(works, space) != 0;
-    unlock(works);
-    return has;
+        lanes_note_due(works->services->lanes, (uint64_t)clock_now_ms(works->services->clock));
 }
 
 bool work__embeds_wait(struct work *work)
@@ -266,23 +322,19 @@ static bool has_other_due(struct store_txn *txn, uint64_t space, uint64_t now_ms
     return due || !is_due(&stat, STAT_EMBED_DUE, now_ms);
 }
 
-bool works_minds(struct works *works, struct store_txn *txn, uint64_t space, uint64_t now_ms)
+bool works_embed_later(struct works *works, struct store_txn *txn, uint64_t space, uint64_t now_ms)
 {
     lock(works);
-    bool embeds = find(works, space, WORK_EMBED, 0) != NULL;
-    bool others = count(works, space) > (embeds ? 1U : 0U);
-    bool full = !embeds && works->embeds >= EMBEDS_MAX;
+    bool full = works->embeds >= EMBEDS_MAX && find(works, space, WORK_EMBED, 0) == NULL;
     unlock(works);
-    if (others || !(embeds || full))
-        return others;
-    if (has_other_due(txn, space, now_ms))
+    if (!full || has_other_due(txn, space, now_ms))
         return false;
     lock(works);
     /* The last of them may have ended meanwhile, and found that nobody waits. */
-    full = full && works->embeds >= EMBEDS_MAX;
+    full = works->embeds >= EMBEDS_MAX;
     works->embeds_wait |= full;
     unlock(works);
-    return embeds || full;
+    return full;
 }
 
 void works_cancel(struct works *works, uint64_t space, uint64_t seq)
@@ -312,22 +364,19 @@ void works_stop(struct works *works)
 unsigned works_busy(struct works *works)
 {
     lock(works);
-    unsigned busy = works->busy + (works->sweep.works != NULL);
+    unsigned busy = works->busy;
     unlock(works);
     return busy;
 }
 
 void works_check(struct works *works)
 {
-    unsigned live = 0, idle = 0, embeds = 0;
+    unsigned live = 0, idle = 0;
     lock(works);
-    for (size_t i = 0; i < WORKS_MAX; i++) {
+    for (size_t i = 0; i < WORKS_MAX; i++)
         live += is_live(&works->work[i]);
-        embeds += is_live(&works->work[i]) && works->work[i].kind == WORK_EMBED;
-    }
     for (const struct work *work = works->free; work != NULL; work = work->next_free)
         idle++;
     ASSERT(live == works->busy && live + idle == WORKS_MAX); /* W1, W3 */
-    ASSERT(embeds == works->embeds && embeds <= EMBEDS_MAX);
     unlock(works);
 }

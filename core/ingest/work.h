@@ -53,17 +53,28 @@ void works_bind(struct works *works, const struct services *services);
 void works_free(struct works *works); /* all steps must be finished; NULL is fine */
 
 /* Starts what is due in the space and not running. For the lane's stage step, which holds the lane.
- * *started: how many, those included that wait for a place. */
+ *
+ * While a call is under way its row stays due, and so does the space. A scan need not look at it
+ * for that, but must for everything else: each step knows when its space is to be looked at next
+ * (what was not yet due at the last dispatch; at once when something has changed since). */
+struct works_look {
+    uint64_t due_ms;  /* STAT_WORK_DUE as it should be; 0: nothing waits */
+    uint64_t next_ms; /* when to look at the space again, whatever runs; UINT64_MAX: never */
+    bool at_work;     /* some step of the space is queued or running: its end looks at it again */
+    bool crowded;     /* something due has found no place: it is looked for when one is free */
+};
 enum err_code works_dispatch(struct works *works, struct store_txn *txn, uint64_t space,
-                             unsigned *started, struct err *err) MUST_USE;
-/* Some step of the space is queued or running: its end looks at the space again. */
-bool works_has(struct works *works, uint64_t space);
+                             struct works_look *look, struct err *err) MUST_USE;
+/* Something in the space has changed that may not have been seen by the last dispatch. */
+void works_want(struct works *works, uint64_t space);
+/* When a scan must look at the space though its DUE row is old; 0: now. */
+uint64_t works_next_look_ms(struct works *works, uint64_t space);
 /* Finds the spaces whose vectors are behind though nothing says so: once, at start, behind
  * everything else. Nothing is done without an embed provider. */
 void works_sweep(struct works *works);
-/* For a scan that finds a DUE row with a time: the row is that of steps which run or wait for a
- * place, and what ends looks at the space again. */
-bool works_minds(struct works *works, struct store_txn *txn, uint64_t space, uint64_t now_ms);
+/* For a scan: nothing but vectors is due in the space, and all places for those are taken. Who
+ * frees them looks for it. */
+bool works_embed_later(struct works *works, struct store_txn *txn, uint64_t space, uint64_t now_ms);
 /* Cancels the step of a job, if one runs: its call ends, its answer is dropped. */
 void works_cancel(struct works *works, uint64_t space, uint64_t seq);
 /* No new step is started; those that run end at their next turn. */

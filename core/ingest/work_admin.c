@@ -62,11 +62,28 @@ static enum err_code first_seq_of(struct stage_work *w, uint32_t id, uint64_t *s
     return columns_error(w->columns, err);
 }
 
+/* It was to go JOB_KEEP_MS after its end. */
+static enum err_code keep_record(struct stage_work *w, const struct job *job, struct err *err)
+{
+    struct buf key;
+    buf_init(&key, w->arena, 32);
+    char number[8];
+    be64_set(number, (uint64_t)(job->updated_ms + JOB_KEEP_MS));
+    buf_put(&key, number, sizeof number);
+    buf_u8(&key, (uint8_t)KIND_JOB);
+    be64_set(number, job->seq);
+    buf_put(&key, number, sizeof number);
+    if (!buf_ok(&key))
+        return stage__memory(err);
+    (void)batch_del(w->batch, KIND_EXPIRY, buf_str(&key), 0);
+    return ERR_OK;
+}
+
 static enum err_code retry(struct stage_work *w, void *arg, struct err *err)
 {
     const struct admin *x = arg;
     struct job *job = x->job;
-    struct work_row row = {.seq = x->seq, .stage = JOB_STAGE_DESCRIBE};
+    struct work_row at_work, row = {.seq = x->seq, .stage = JOB_STAGE_DESCRIBE};
     enum err_code rc = find_job(w, x, err);
     if (rc != ERR_OK)
         return rc;
@@ -74,7 +91,13 @@ static enum err_code retry(struct stage_work *w, void *arg, struct err *err)
         return err_set_param(err, ERR_CONFLICT, "job",
                              "the job is %s; only a failed or cancelled one is retried",
                              job_state_slug(job->state));
-    rc = first_seq_of(w, job->episode, &row.first_seq, err);
+    rc = work_get(w->txn, w->space, x->seq, &at_work, err);
+    if (rc == ERR_OK && at_work.seq != 0)
+        return err_set_param(err, ERR_CONFLICT, "job", "the job is being cancelled");
+    if (rc == ERR_OK)
+        rc = keep_record(w, job, err);
+    if (rc == ERR_OK)
+        rc = first_seq_of(w, job->episode, &row.first_seq, err);
     job->state = JOB_PENDING;
     job->stage = JOB_STAGE_DESCRIBE;
     job->attempts = 0;
@@ -130,7 +153,8 @@ struct redo {
     uint32_t episode;
 };
 
-static enum err_code has_job(struct stage_work *w, uint32_t episode, bool *has, struct err *err)
+static enum err_code has_job(struct stage_work *w, const struct work_redo *which, uint32_t episode,
+                             bool *has, struct err *err)
 {
     struct store_cursor *cursor = NULL;
     struct store_item item;
@@ -140,6 +164,8 @@ static enum err_code has_job(struct stage_work *w, uint32_t episode, bool *has, 
         rc = store_cursor_seek(cursor, STR(""), &item, err);
     while (rc == ERR_OK && !*has && item.key.len == 8) {
         struct job job;
+        if (which->made_after != 0 && be64_get(item.key.at) > which->made_after)
+            break;
         rc = job_get(w->txn, w->space, be64_get(item.key.at), &job, err);
         *has = rc == ERR_OK && job.episode == episode;
         if (rc == ERR_OK)
@@ -169,7 +195,7 @@ static enum err_code find_episode(struct stage_work *w, struct redo *x, struct e
         bool has = false;
         rc = episode_decode(item.value, be32_get(item.key.at), &episode, err);
         if (rc == ERR_OK && is_wanted(x->which, &episode)) {
-            rc = has_job(w, episode.id, &has, err);
+            rc = has_job(w, x->which, episode.id, &has, err);
             x->episode = has ? 0 : episode.id;
         }
         if (rc == ERR_OK)

@@ -21,6 +21,7 @@ enum err_code work_cancel(const struct stage_base *base, uint64_t seq, struct ba
 struct work_redo {
     uint32_t after;
     bool all;
+    uint64_t made_after; /* jobs with a greater seq are of this redo: not looked at; 0: all are */
 };
 enum err_code work_redo(const struct stage_base *base, const struct work_redo *which,
                         uint32_t *episode, struct batch **batch, struct err *err) MUST_USE;

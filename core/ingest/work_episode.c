@@ -12,7 +12,7 @@
 #include "core/model/ask_describe.h"
 #include "core/recall/recall.h"
 
-enum { NEAREST_QUERY_BYTES = 1024, SPLIT_MS = 60 * 1000 };
+enum { NEAREST_QUERY_BYTES = 1024, SPLIT_MS = 5 * 1000 };
 
 /* What a round asks, in work->arena; nothing of it borrows from a transaction. */
 struct asked {
@@ -483,14 +483,19 @@ static void note_commit(struct work *work)
     a->next_end += a->took;
 }
 
-static uint32_t next_end(struct work *work)
+/* Those before the first turn that is left cut nothing off. */
+static uint32_t next_end(struct work *work, const struct episode *e)
 {
     struct asked *a = work->own;
-    bool none = a->by_rule || a->next_end >= a->boundary.n_ends;
+    const struct ask_boundary *b = &a->boundary;
+    uint32_t at = a->next_end;
+    while (at < b->n_ends && b->ends[at] < e->first_n)
+        at++;
+    bool none = a->by_rule || at >= b->n_ends;
     a->built = true;
     a->seen_seq = work->last_seq;
-    a->took = !none;
-    return none ? 0 : a->boundary.ends[a->next_end];
+    a->took = none ? 0 : at + 1 - a->next_end;
+    return none ? 0 : b->ends[at];
 }
 
 /* The part's job goes on with describe; what is behind the next end becomes a part of its own. */
@@ -505,7 +510,12 @@ static enum err_code split(struct stage_work *w, void *arg, struct err *err)
         rc = job_get(w->txn, w->space, seq, &x->job, err);
     if (rc != ERR_OK || row.seq == 0 || x->job.stage != JOB_STAGE_BOUNDARY)
         return rc;
-    uint32_t end = next_end(x->work), rest = 0;
+    struct episode e;
+    rc = episode_get(w->txn, w->space, x->job.episode, &e, err);
+    if (rc != ERR_OK)
+        return rc;
+    /* Of one that was deleted meanwhile nothing is left; prepare() finds that. */
+    uint32_t end = next_end(x->work, &e), rest = 0;
     const struct draft_cut cut = {x->job.episode, end, (uint64_t)(w->now_ms + SPLIT_MS)};
     if (a->part == 0)
         count_usage(x);
@@ -515,7 +525,7 @@ static enum err_code split(struct stage_work *w, void *arg, struct err *err)
     x->job.failing_ms = x->job.due_ms = 0;
     x->job.updated_ms = w->now_ms;
     row.due_ms = 0;
-    if (end != 0 || a->by_rule)
+    if (e.id != 0 && (end != 0 || a->by_rule))
         rc = draft_split(w, &cut, &row, &rest, err);
     put_job(w, &x->job);
     work_put(w->batch, &row);

@@ -42,10 +42,12 @@ struct work {
     enum work_next next; /* after the commit */
     uint64_t last_seq;   /* of the last batch that was committed */
     unsigned conflicts;
+    bool failed;           /* by an error of our own: the space rests */
     atomic_bool cancelled; /* relaxed: set by works_cancel(), seen before the next apply */
     uint64_t random;       /* of the back-off */
     unsigned rounds;       /* questions so far */
     unsigned halvings;     /* of the longest text that is embedded in one piece */
+    uint64_t look_ms;      /* works_next_look_ms(); under the lock of works */
     struct work *next_free;
 };
 

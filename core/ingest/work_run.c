@@ -1,4 +1,5 @@
 /* The step of a work: prepare -> call -> lane -> apply -> commit -> again or end. */
+#include "core/base/fault.h"
 #include "core/base/hash.h"
 #include "core/base/limits.h"
 #include "core/ingest/lane.h"
@@ -71,9 +72,17 @@ struct work_failure work__failure(struct work *work, uint32_t attempts, int64_t 
 /* The space rests as after a stage step that failed; its rows are found again. */
 static enum step_verdict failed(struct work *work, const struct err *err)
 {
-    if (err->code != ERR_NOT_FOUND)
+    if (err->code != ERR_NOT_FOUND) {
+        work->failed = true;
         lanes_work_failed(work->works->services->lanes, work->space, err);
+    }
     return STEP_DONE;
+}
+
+static enum err_code at_fault_point(enum fault_id id, struct err *err)
+{
+    int fault = fault_point(id);
+    return fault == 0 ? ERR_OK : err_set(err, ERR_UNAVAILABLE, "fault point gave %d", fault);
 }
 
 /* --- the steps --- */
@@ -119,6 +128,8 @@ static enum step_verdict prepare(struct step *step)
     if (next == WORK_APPLY)
         return want_lane(work);
     ASSERT(next == WORK_CALL);
+    if (at_fault_point(FAULT_WORK_BEFORE_CALL, &err) != ERR_OK)
+        return failed(work, &err);
     step->call = &work->call;
     step->run = answered;
     return STEP_CALL;
@@ -127,7 +138,10 @@ static enum step_verdict prepare(struct step *step)
 static enum step_verdict answered(struct step *step)
 {
     struct work *work = (struct work *)(void *)step;
+    struct err err = {0};
     work->asked = true;
+    if (at_fault_point(FAULT_WORK_AFTER_ANSWER, &err) != ERR_OK)
+        return failed(work, &err);
     /* Nothing was wrong with the provider: the next start asks again. */
     if (is_over(work) || work->call.failure == MODEL_FAILURE_STOPPED)
         return STEP_DONE;
@@ -172,8 +186,11 @@ static void look_again(struct work *work)
 static enum step_verdict committed(struct step *step)
 {
     struct work *work = (struct work *)(void *)step;
-    if (step->outcome == ERR_OK)
+    if (step->outcome == ERR_OK) {
         work->last_seq = step->batch->seq;
+        lanes_work_went_on(work->works->services->lanes, work->space);
+        (void)fault_point(FAULT_WORK_AFTER_COMMIT);
+    }
     step->batch = NULL;
     if (step->outcome == ERR_CONFLICT && work->conflicts++ < CONFLICTS)
         return apply(step);

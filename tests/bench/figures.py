@@ -3,6 +3,7 @@
 A figure is a row of the table (what, reach, measured, ratio, met?, how often); notes are further
 Markdown that belongs to it. How each is measured and why so is told in README.md.
 """
+import asyncio
 import collections
 import glob
 import json
@@ -238,6 +239,51 @@ def told(args):
                             turns / seconds, common.table(("call", "calls", "a turn"), cells))]
 
 
+async def ask_at_once(port, path, body, n):
+    """n connections, one POST each at the same moment; seconds until the last reply is read."""
+    head = ("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            "Content-Length: %d\r\nConnection: close\r\n\r\n" % (path, len(body))).encode()
+    streams = [await asyncio.open_connection("127.0.0.1", port) for _ in range(n)]
+    start = time.monotonic()
+    for _, writer in streams:
+        writer.write(head + body)
+    replies = await asyncio.gather(*(reader.read() for reader, _ in streams))
+    seconds = time.monotonic() - start
+    for _, writer in streams:
+        writer.close()
+    failed = [reply[:200] for reply in replies if not reply.startswith(b"HTTP/1.1 200")]
+    if failed:
+        raise RuntimeError("%d of %d answers failed: %r" % (len(failed), n, failed[0]))
+    return seconds
+
+
+def calls(args):
+    """AT_ONCE answers at the same time, each of which waits CALL_S for the model."""
+    seconds, shares = [], []
+    with ModelProcess("--set", "delays_s=%s" % json.dumps({"answer": CALL_S})) as fake, \
+            common.temporary() as folder:
+        env = {"HYPERMEM_LLM_BASE_URL": fake.url, "HYPERMEM_LLM_MODEL": "fake",
+               "HYPERMEM_LLM_CONCURRENCY": str(AT_ONCE)}
+        with Daemon(os.path.join(folder, "data"), env=env) as daemon:
+            client = daemon.client()
+            client.post("/v1/spaces/one/turns", {"turns": [
+                {"speaker": "Ann", "text": "My cat Minka likes the balcony."}]}).expect(202)
+            client.settle("one")
+            for _ in range(1 if args.quick else args.rounds):
+                before = cpu_seconds(daemon)
+                seconds.append(asyncio.run(ask_at_once(
+                    daemon.port, "/v1/spaces/one/answer",
+                    json.dumps({"question": "What does Minka like?"}).encode(), AT_ONCE)))
+                shares.append(100 * (cpu_seconds(daemon) - before) / seconds[-1])
+            daemon.finish()
+        most = fake.stats()["max_in_flight"]
+    return [at_most("%d chat calls in flight, %g s each" % (AT_ONCE, CALL_S), seconds, 1.3, "s",
+                    len(seconds)),
+            at_most("the same, CPU of the daemon", shares, 20, "% of a core", len(shares),
+                    "%.0f")], [
+                "Calls in flight at once, as the fake saw them: %d." % most]
+
+
 # ---- Queries ----------------------------------------------------------------------------------
 
 
@@ -284,6 +330,39 @@ def query(args):
     return rows, ["Client's time of these calls, one connection: p50 %.3f ms, p99 %.3f ms." % (
         median([r["query_ms"]["p50"] for r in results]),
         median([r["query_ms"]["p99"] for r in results]))]
+
+
+def dense(args):
+    """Questions in a space with vectors, each asked before, so that its own vector is known."""
+    turns, calls, dim = (400, 100, 256) if args.quick else (4000, 400, 1024)
+    with ModelProcess("--set", "dimension=%d" % dim, "--set", 'encoding="base64"') as fake, \
+            common.temporary() as folder:
+        env = {"HYPERMEM_EMBED_BASE_URL": fake.url, "HYPERMEM_EMBED_MODEL": "fake",
+               "HYPERMEM_EMBED_BATCH": "256"}
+        with Daemon(os.path.join(folder, "data"), IDLE_NEVER, env=env) as daemon:
+            load(daemon, mode="fill", connections=1, spaces=1, turns_per_space=turns,
+                 turns_per_call=200, prefix="dense-")
+            flush_all(daemon, ["dense-000000"])
+            client = daemon.client()
+            path = "/v1/spaces/dense-000000"
+
+            def ready():
+                vectors = client.get(path).expect(200)["vectors"]
+                return vectors["state"] == "active" and vectors["behind"] == 0
+            harness.wait_until(ready, 1800, "vectors")
+            daemon.drain(seconds=600)
+            facts = client.get(path).expect(200)["counts"]["facts"]
+            plan = dict(mode="query", connections=1, spaces=1, turns_per_space=turns,
+                        prefix="dense-", calls=calls)
+            load(daemon, **plan)
+            results = [load(daemon, **plan) for _ in range(1 if args.quick else args.rounds)]
+            asked = fake.stats()["by_purpose"]
+            daemon.finish()
+    return [at_most("query with vectors, server time p50, space of %s facts × %s, its vector cached"
+                    % (format(facts, ",d"), format(dim, ",d")),
+                    [r["server_ms"]["p50"] for r in results], 2, "ms", len(results), "%.3f")], [
+                        "Requests to the model: %r; p99 %.3f ms." % (
+                            asked, median([r["server_ms"]["p99"] for r in results]))]
 
 
 def large(args):
@@ -414,10 +493,12 @@ def vectors(args):
     rows, facts = one["rows"], one["facts"]
     ratio = rows["memory"]["p10"] / rows["fast"]["p10"]
     speed = rows["bytes"] / rows["fast"]["p10"] / 1e6
-    cells = [[name, "%.1f" % (place["bytes"] / 1e6)] + [
-        "%.3f / %.3f" % (place[key]["p10"], place[key]["p50"]) for key in ("memory", "fast", "exact")]
-             for name, place in (("rows without edges", rows),
-                                 ("%d facts, their edges, episodes, topics" % facts["facts"], facts))]
+    cells = []
+    for name, place in (("rows without edges", rows),
+                        ("%d facts, their edges, episodes, topics" % facts["facts"], facts)):
+        cells.append([name, "%.1f" % (place["bytes"] / 1e6)] + [
+            "%.3f / %.3f" % (place[key]["p10"], place[key]["p50"])
+            for key in ("memory", "fast", "exact")])
     return [Row("vector scan, %s × 384, of the memory bandwidth" % format(
         values.get("rows", 100000), ",d"), "≥ 0.8", "%.2f (%.1f GB/s)" % (ratio, speed),
                 "%.2f" % (ratio / 0.8), yes(ratio >= 0.8), values["rounds"]),
@@ -563,4 +644,5 @@ def levels(args):
 
 
 ALL = collections.OrderedDict((function.__name__, function) for function in (
-    post, ingest, told, query, large, http, start, memory, vectors, written, disk, levels))
+    post, ingest, told, calls, query, dense, large, http, start, memory, vectors, written, disk,
+    levels))

@@ -5,8 +5,8 @@
 
 First come the cases of failures.py (failing disks, stops and copies under load, and that a build
 without syncs is found out), then N rounds: most on directories that grow over many rounds, the rest
-on fresh ones. Each case, each round and each end of a directory is one pass or failure.
-Environment:
+on fresh ones; then rounds with a chat model. Each case, each round and each end of a directory is
+one pass or failure. Environment:
 
     HMTEST_FAULT_BIN   the binary with named fault points
     HMTEST_NOSYNC_BIN  the same without syncs
@@ -27,6 +27,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "api"))
 
 import failures  # noqa: E402
+import models  # noqa: E402
 import rounds  # noqa: E402
 
 YOUNG, OLD = 2, 40
@@ -147,6 +148,8 @@ def main():
             tally.check(name, case)
     if not args.only and args.rounds > 0:
         run_rounds(tally, args)
+    if args.rounds > 0 and args.only in "with models":
+        models.run(tally, args.seed, max(len(models.POINTS), args.rounds // 4))
     tally.write_counts()
     return 0 if tally.failed == 0 and tally.passed > 0 else 1
 

@@ -5,13 +5,15 @@
  * the reference: every other table gives the same integers, and the same floats but for the order
  * of their sums.
  *
- * I1  int8 values are -127 .. 127: two products of a pair then fit 16 bits (maddubs), and a value
- *     can be negated.
+ * I1  int8 values are -127 .. 127: two products then fit 16 bits (maddubs), and a value can be
+ *     negated.
  * I2  n is at most KERNELS_MAX, so that a sum of products fits 32 bits.
  * I3  any n, any alignment; nothing outside the arrays is touched.
  *
- * Measured and not worth doing (DESIGN 9): AVX-512 for f32, VNNI for int8, four rows at once. A
- * second query over the same rows costs about a tenth, because rows come from memory. */
+ * Measured and not worth doing: AVX-512 for f32, VNNI for int8, four rows at once (DESIGN 9).
+ * Measured and worse: asking for rows ahead of time (a quarter slower); a query as two int8 vectors
+ * by maddubs, as exact as one of int16, but twice the instructions, and with rows in the cache it
+ * is those that count. */
 #ifndef HM_CORE_INDEX_KERNELS_KERNELS_H
 #define HM_CORE_INDEX_KERNELS_KERNELS_H
 
@@ -21,19 +23,20 @@
 
 enum { KERNELS_MAX = 1 << 16, KERNELS_INT8 = 127 };
 
-struct kernel_split {
-    const int8_t *values; /* 2 n */
+/* A query against rows of int8; its values times scale are what it stands for. */
+struct kernel_query {
+    const int16_t *values;
     size_t n;
-    float scales[2];
+    float scale;
 };
 
 struct kernels {
     const char *name;
     int32_t (*dot_i8)(const int8_t *a, const int8_t *b, size_t n);
-    /* Rows of n values side by side against a query that is the sum of two, the second behind the
-     * first: out[row] = scales[0] * row.first + scales[1] * row.second. */
-    void (*dot_split)(const struct kernel_split *query, const int8_t *rows, size_t n_rows,
-                      float *out);
+    /* Rows of n values side by side: out[row] = scale * row.query. The length of the query times
+     * the length of a row, both as integers, is below 2^31, and then every partial sum is. */
+    void (*dot_rows)(const struct kernel_query *query, const int8_t *rows, size_t n_rows,
+                     float *out);
     float (*dot_i8_f32)(const int8_t *a, const float *b, size_t n);
     float (*dot_f32)(const float *a, const float *b, size_t n);
     /* out = x / scale, rounded to even; returns scale = greatest |x| / 127. A vector with a value

@@ -39,26 +39,30 @@ static int32_t dot_i8(const int8_t *a, const int8_t *b, size_t n)
     return vaddvq_s32(vaddq_s32(even, odd)) + tail_i8(a, b, i, n);
 }
 
-static inline float dot_two(const struct kernel_split *query, const int8_t *a)
+static inline int32_t dot_wide(const int8_t *a, const int16_t *b, size_t n)
 {
-    const int8_t *first = query->values, *second = first + query->n;
-    int32x4_t one = vdupq_n_s32(0), two = one;
+    int32x4_t even = vdupq_n_s32(0), odd = even;
     size_t i = 0;
-    for (; i + STEP <= query->n; i += STEP) {
+    for (; i + STEP <= n; i += STEP) {
         int8x16_t x = vld1q_s8(a + i);
-        one = add_products(one, x, vld1q_s8(first + i));
-        two = add_products(two, x, vld1q_s8(second + i));
+        int16x8_t low = vmovl_s8(vget_low_s8(x)), high = vmovl_s8(vget_high_s8(x));
+        int16x8_t first = vld1q_s16(b + i), second = vld1q_s16(b + i + STEP / 2);
+        even = vmlal_s16(even, vget_low_s16(low), vget_low_s16(first));
+        odd = vmlal_s16(odd, vget_high_s16(low), vget_high_s16(first));
+        even = vmlal_s16(even, vget_low_s16(high), vget_low_s16(second));
+        odd = vmlal_s16(odd, vget_high_s16(high), vget_high_s16(second));
     }
-    int32_t sum = vaddvq_s32(one) + tail_i8(a, first, i, query->n);
-    int32_t fine = vaddvq_s32(two) + tail_i8(a, second, i, query->n);
-    return query->scales[0] * (float)sum + query->scales[1] * (float)fine;
+    int32_t sum = vaddvq_s32(vaddq_s32(even, odd));
+    for (; i < n; i++)
+        sum += (int32_t)a[i] * b[i];
+    return sum;
 }
 
-static void dot_split(const struct kernel_split *query, const int8_t *rows, size_t n_rows,
-                      float *out)
+static void dot_rows(const struct kernel_query *query, const int8_t *rows, size_t n_rows,
+                     float *out)
 {
     for (size_t row = 0; row < n_rows; row++)
-        out[row] = dot_two(query, rows + row * query->n);
+        out[row] = query->scale * (float)dot_wide(rows + row * query->n, query->values, query->n);
 }
 
 /* --- floats --- */
@@ -184,7 +188,7 @@ static void scale(float *x, float a, size_t n)
 const struct kernels kernels__neon = {
     .name = "neon",
     .dot_i8 = dot_i8,
-    .dot_split = dot_split,
+    .dot_rows = dot_rows,
     .dot_i8_f32 = dot_i8_f32,
     .dot_f32 = dot_f32,
     .quantise = quantise,

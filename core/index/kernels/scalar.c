@@ -12,14 +12,15 @@ static int32_t dot_i8(const int8_t *a, const int8_t *b, size_t n)
     return sum;
 }
 
-static void dot_split(const struct kernel_split *query, const int8_t *rows, size_t n_rows,
-                      float *out)
+static void dot_rows(const struct kernel_query *query, const int8_t *rows, size_t n_rows,
+                     float *out)
 {
-    size_t n = query->n;
     for (size_t row = 0; row < n_rows; row++) {
-        const int8_t *at = rows + row * n;
-        out[row] = query->scales[0] * (float)dot_i8(at, query->values, n) +
-                   query->scales[1] * (float)dot_i8(at, query->values + n, n);
+        const int8_t *at = rows + row * query->n;
+        int32_t sum = 0;
+        for (size_t i = 0; i < query->n; i++)
+            sum += (int32_t)at[i] * query->values[i];
+        out[row] = query->scale * (float)sum;
     }
 }
 
@@ -93,7 +94,7 @@ static float norm2(const float *x, size_t n)
 const struct kernels kernels__scalar = {
     .name = "scalar",
     .dot_i8 = dot_i8,
-    .dot_split = dot_split,
+    .dot_rows = dot_rows,
     .dot_i8_f32 = dot_i8_f32,
     .dot_f32 = dot_f32,
     .quantise = quantise,

@@ -269,7 +269,8 @@ static double score_of(const struct reference *r, const struct ask *ask, const s
         norm2 += h * h;
     }
     off = lambda * sqrt(dot(node->edges, node->edges, r->m->dim));
-    *bound = 1.6e-5 * ask->most * sqrt(r->m->dim) * (1 + off) / sqrt(norm2) + EXACT_ERROR;
+    double steps = fmin(32767 / ask->most, 1.65e7 / sqrt(r->m->dim));
+    *bound = sqrt(r->m->dim) / (2 * steps) * (1 + off) / sqrt(norm2) + EXACT_ERROR;
     return along / sqrt(norm2);
 }
 

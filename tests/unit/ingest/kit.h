@@ -12,7 +12,7 @@ struct kit {
     uint64_t space;        /* 0 until something was posted */
     struct space settings; /* for the space to be created */
     int64_t now_ms;
-    bool embeds; /* as in accept_call */
+    bool embeds;    /* as in accept_call */
     struct err err; /* of the last call that failed */
 };
 

@@ -247,8 +247,7 @@ START_TEST(cutting_keeps_limit_and_words)
     static const char *const texts[] = {
         "", " \n ", "One. Two. Three. Four. Five. Six. Seven.",
         "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字",
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
     struct str pieces[EMBED_PIECES_MAX];
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         for (uint32_t tokens = 1; tokens < 40; tokens++) {

@@ -135,8 +135,17 @@ START_TEST(products_of_the_extremes_do_not_saturate)
 }
 END_TEST
 
-START_TEST(rows_are_sums_of_two_products)
+/* As large as their sum allows. */
+static void fill_words(int16_t *words, size_t n)
 {
+    int32_t most = n == 0 || 16900000 / n > INT16_MAX ? INT16_MAX : (int32_t)(16900000 / n);
+    for (size_t i = 0; i < n; i++)
+        words[i] = (int16_t)(next_random() % 2 == 0 ? most : -(int32_t)(next_random() % most));
+}
+
+START_TEST(rows_are_products_with_a_wide_query)
+{
+    static int16_t words[LONGEST + GUARD];
     const struct kernels *k;
     fill();
     for
@@ -147,16 +156,40 @@ START_TEST(rows_are_sums_of_two_products)
             {
                 float out[ROWS + 1];
                 const int8_t *rows = bytes_a + n % SHIFTS;
-                const struct kernel_split q = {bytes_b + n % 3, n, {0.25f, -0.001f}};
+                const struct kernel_query q = {words + n % 3, n, 0.25f};
+                fill_words(words + n % 3, n);
                 out[ROWS] = 77;
-                k->dot_split(&q, rows, ROWS, out);
+                k->dot_rows(&q, rows, ROWS, out);
                 for (size_t row = 0; row < ROWS; row++) {
-                    float first = (float)ref->dot_i8(rows + row * n, q.values, n);
-                    float second = (float)ref->dot_i8(rows + row * n, q.values + n, n);
-                    near(out[row], q.scales[0] * first + q.scales[1] * second, fabsf(first) + 1,
-                         k->name, n);
+                    int64_t sum = 0;
+                    for (size_t i = 0; i < n; i++)
+                        sum += (int64_t)rows[row * n + i] * q.values[i];
+                    ck_assert(out[row] == 0.25f * (float)sum);
                 }
                 ck_assert(out[ROWS] == 77);
+            }
+        }
+}
+END_TEST
+
+START_TEST(the_largest_sums_of_a_wide_query)
+{
+    static int16_t words[LONGEST + GUARD];
+    const struct kernels *k;
+    for
+        EACH_TABLE(k)
+        {
+        for
+            EACH_LENGTH(n)
+            {
+                float out;
+                int32_t most = n < 512 ? INT16_MAX : (int32_t)(16900000 / n);
+                const struct kernel_query q = {words, n, 1};
+                memset(bytes_a, -KERNELS_INT8, sizeof bytes_a);
+                for (size_t i = 0; i < n; i++)
+                    words[i] = (int16_t)most;
+                k->dot_rows(&q, bytes_a, 1, &out);
+                ck_assert(out == (float)(-(int64_t)n * most * KERNELS_INT8));
             }
         }
 }
@@ -192,7 +225,8 @@ static void compare_updates(const struct kernels *k, size_t n, size_t shift)
     memcpy(is, should, sizeof is);
     k->scale(is + shift, -1.7f, n);
     ref->scale(should + shift, -1.7f, n);
-    ck_assert_int_eq(memcmp(is, should, sizeof is), 0);
+    for (size_t i = 0; i < LONGEST + GUARD; i++)
+        near(is[i], should[i], 0, k->name, n);
 }
 
 START_TEST(floats_agree)
@@ -354,7 +388,8 @@ Suite *suite_kernels(void)
     tcase_add_test(tcase, one_is_chosen);
     tcase_add_test(tcase, products_of_integers);
     tcase_add_test(tcase, products_of_the_extremes_do_not_saturate);
-    tcase_add_test(tcase, rows_are_sums_of_two_products);
+    tcase_add_test(tcase, rows_are_products_with_a_wide_query);
+    tcase_add_test(tcase, the_largest_sums_of_a_wide_query);
     tcase_add_test(tcase, floats_agree);
     tcase_add_test(tcase, quantised_alike);
     tcase_add_test(tcase, the_greatest_becomes_127);
