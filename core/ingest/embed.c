@@ -2,8 +2,6 @@
 
 #include "core/model/models.h"
 
-enum { LINE_MAX_BYTES = 16 * 1024 }; /* more than a URL, a model and two prefixes come to */
-
 bool embed_is_on(const struct services *services)
 {
     return services->models != NULL && models_has(services->models, PURPOSE_EMBED);
@@ -21,7 +19,7 @@ static enum err_code is_ours(const struct stage_base *base, const struct vectors
     *ours = false;
     if ((dim != 0 && g->dim != dim) || (wanted != 0 && g->dim != wanted))
         return ERR_OK;
-    buf_init(&line, base->arena, LINE_MAX_BYTES);
+    buf_init(&line, base->arena, EMBED_LINE_MAX);
     models_embed_identity(models, g->dim, &line, &id);
     *ours = id == g->identity;
     return buf_ok(&line) ? ERR_OK

@@ -23,8 +23,10 @@
 #include "core/index/vectors.h"
 #include "core/ingest/stage.h"
 
-/* Edges that change in quick succession are settled together. */
-enum { EMBED_SETTLE_MS = 1000 };
+enum {
+    EMBED_SETTLE_MS = 1000,     /* edges that change in quick succession are settled together */
+    EMBED_LINE_MAX = 16 * 1024, /* of an identity: more than URL, model and two prefixes come to */
+};
 
 /* An embed provider is configured. */
 bool embed_is_on(const struct services *services);

@@ -63,7 +63,9 @@ struct asked {
     uint32_t text_tokens; /* of a piece */
     bool has_sentences;
     bool all;                /* nothing was left behind them */
-    bool added;              /* its rows are committed */
+    bool broken;             /* some text could not be read */
+    bool adding;             /* the batch under way has its rows */
+    bool added;              /* they are committed */
     uint32_t stored, failed; /* documents of the batch under way */
 };
 
@@ -167,6 +169,14 @@ static enum err_code start_asking(struct work *work, const struct space_stat *st
     return a->texts != NULL ? ERR_OK : work__memory(err);
 }
 
+/* The space does not rest for it, as after other errors of a work: turns don't wait for vectors. */
+static void log_broken(const struct work *work, const struct err *err)
+{
+    const struct log *log = work->works->services->log;
+    if (log != NULL)
+        log_err(log, LOG_WARN, "embedding_text_unreadable", err);
+}
+
 static bool has_provider(const struct work *work)
 {
     return embed_is_on(work->works->services);
@@ -185,13 +195,17 @@ static enum err_code prepare(struct work *work, struct store_txn *txn, enum work
     rc = embed_plan(&base, 0, &plan, err);
     if (rc == ERR_OK)
         rc = start_asking(work, &stat, err);
-    if (rc == ERR_OK)
-        rc = gather(work, &base, &stat, plan.current, err);
     if (rc != ERR_OK)
+        return rc;
+    rc = gather(work, &base, &stat, plan.current, err);
+    if (rc != ERR_OK && rc != ERR_INTERNAL)
         return rc;
     struct asked *a = work->own;
     *next = WORK_APPLY;
-    if (a->own == 0)
+    a->broken = rc != ERR_OK;
+    if (a->broken)
+        log_broken(work, err);
+    if (a->broken || a->own == 0)
         return ERR_OK;
     *next = WORK_CALL;
     model_call_init(&work->call, PURPOSE_EMBED, work->arena);
@@ -331,7 +345,7 @@ static enum err_code start_generation(struct act *x, uint32_t dim, struct err *e
 {
     struct vectors_identity identity = {.dim = dim};
     struct buf line;
-    buf_init(&line, x->base.arena, 16 * 1024);
+    buf_init(&line, x->base.arena, EMBED_LINE_MAX);
     models_embed_identity(x->base.services->models, dim, &line, &identity.hash);
     if (!buf_ok(&line))
         return work__memory(err);
@@ -441,7 +455,7 @@ static enum err_code add(struct act *x, struct err *err)
         note_housekeeping(x);
     }
     set_due(x, g, complete);
-    a->added = true;
+    a->adding = true;
     if (complete)
         x->next = WORK_APPLY;
     else if (!a->all && x->work->rounds < ROUNDS && !work__embeds_wait(x->work))
@@ -528,6 +542,8 @@ static enum err_code choose(struct act *x, struct err *err)
         return give_up_stale(x, err);
     if (x->asked->added)
         return building && x->asked->all ? activate(x, err) : ERR_OK;
+    if (x->asked->broken)
+        return put_off(x, err);
     if (!work->asked)
         return nothing_asked(x, err);
     if (work->call.outcome == ERR_OK)
@@ -544,6 +560,7 @@ static enum err_code apply(struct work *work, struct store_txn *txn, struct batc
                     .now_ms = work__now_ms(work),
                     .next = WORK_END};
     enum err_code rc = store_stat(txn, work->space, &x.stat, err);
+    x.asked->adding = false;
     if (rc == ERR_OK)
         rc = embed_plan(&x.base, 0, &x.plan, err);
     if (rc == ERR_OK)
@@ -560,6 +577,7 @@ static void done(struct work *work)
     metrics_add(metrics, METRIC_EMBED_STORED, a->stored);
     metrics_add(metrics, METRIC_EMBED_FAILED, a->failed);
     a->stored = a->failed = 0;
+    a->added = a->added || a->adding;
 }
 
 const struct work_ops work__embed = {prepare, apply, done};

@@ -268,6 +268,7 @@ class Failing(Told):
         self.post("a", turns(RUN))
         client.post("/v1/spaces/a/flush").expect(202)
         wait_until(lambda: [j for j in self.jobs("a") if j["stage"] == "facts"], 20, "facts")
+        wait_until(lambda: not self.models.unused(), 20, "the question")
         self.daemon.kill()
         self.daemon.start()
         self.client = self.daemon.client()

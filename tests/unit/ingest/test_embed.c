@@ -291,6 +291,50 @@ START_TEST(a_turn_that_slips_in_is_embedded_too)
 }
 END_TEST
 
+/* The answer is written all the same, with what is left. */
+START_TEST(a_refused_batch_is_built_again)
+{
+    say_all(talk, TALK);
+    run_all();
+    (void)say("s1", "Ann", "Where were we?");
+    kit_model.commits = 0;
+    kit_model.post_at_commit = 1 + (uint32_t)_i;
+    run_all();
+    ck_assert_uint_ge(kit_model.commits, kit_model.post_at_commit);
+    expect_complete();
+    ck_assert_uint_eq(kit_model.n_asked, TALK + 2);
+    ck_assert_uint_eq(counted(METRIC_EMBED_STORED), TALK + 2);
+}
+END_TEST
+
+/* Turns don't rest for it. */
+START_TEST(a_record_that_is_gone_is_waited_for)
+{
+    say_all(talk, TALK);
+    struct batch *batch = batch_of(&stage_kit.kit.f, stage_kit.kit.space);
+    char *record = NULL;
+    size_t len = 0;
+    struct str value;
+    struct err err;
+    struct store_txn *txn = begin(&stage_kit.kit.f);
+    ck_assert_int_eq(store_get_u32(txn, stage_kit.kit.space, KIND_TURN, 3, &value, &err), ERR_OK);
+    len = value.len;
+    record = arena_copy(kit_arena(&stage_kit.kit), value.at, len);
+    store_end(txn);
+    run_unit(); /* boundary has looked at it */
+    (void)batch_del_u32(batch, KIND_TURN, 3, 0);
+    ck_assert_int_eq(apply(&stage_kit.kit.f, batch), ERR_OK);
+    run_all();
+    ck_assert_uint_eq(kit_model.calls, 0);
+    ck_assert_uint_eq(stat_now(STAT_EMBED_FAILURES), 1);
+    batch = batch_of(&stage_kit.kit.f, stage_kit.kit.space);
+    (void)batch_put_u32(batch, KIND_TURN, 3, (struct str){record, len}, 0);
+    ck_assert_int_eq(apply(&stage_kit.kit.f, batch), ERR_OK);
+    run_later(1000);
+    expect_complete();
+}
+END_TEST
+
 /* Whatever is committed last, what is left is due. */
 START_TEST(a_stop_between_two_commits_loses_nothing)
 {
@@ -432,6 +476,8 @@ Suite *suite_embed(void)
     tcase_add_test(tcase, cutting_keeps_limit_and_words);
     tcase_add_test(tcase, turns_that_come_meanwhile_are_embedded_too);
     tcase_add_loop_test(tcase, a_turn_that_slips_in_is_embedded_too, 0, 3);
+    tcase_add_loop_test(tcase, a_refused_batch_is_built_again, 0, 2);
+    tcase_add_test(tcase, a_record_that_is_gone_is_waited_for);
     tcase_add_loop_test(tcase, a_stop_between_two_commits_loses_nothing, 0, 3);
     tcase_add_test(tcase, what_dies_meanwhile_gets_no_row);
     tcase_add_test(tcase, deletes_settle_and_fold);
