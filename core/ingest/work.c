@@ -364,19 +364,22 @@ void works_stop(struct works *works)
 unsigned works_busy(struct works *works)
 {
     lock(works);
-    unsigned busy = works->busy;
+    unsigned busy = works->busy + (works->sweep.works != NULL);
     unlock(works);
     return busy;
 }
 
 void works_check(struct works *works)
 {
-    unsigned live = 0, idle = 0;
+    unsigned live = 0, idle = 0, embeds = 0;
     lock(works);
-    for (size_t i = 0; i < WORKS_MAX; i++)
+    for (size_t i = 0; i < WORKS_MAX; i++) {
         live += is_live(&works->work[i]);
+        embeds += is_live(&works->work[i]) && works->work[i].kind == WORK_EMBED;
+    }
     for (const struct work *work = works->free; work != NULL; work = work->next_free)
         idle++;
     ASSERT(live == works->busy && live + idle == WORKS_MAX); /* W1, W3 */
+    ASSERT(embeds == works->embeds && embeds <= EMBEDS_MAX);
     unlock(works);
 }

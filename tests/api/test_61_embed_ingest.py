@@ -276,7 +276,8 @@ class Generations(Embedded):
         for name in names:
             self.post(client, name, turns(RUN[:1], name))
             client.settle(name)
-        client = self.again()
+        for _ in range(4):
+            client = self.again()  # each stop finds the sweep under way
         for name in names:
             self.complete(client, name, 60)
         calls = len(self.models.of("embed"))
