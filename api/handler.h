@@ -76,8 +76,8 @@ int64_t handler_deadline_ms(const struct api_call *call, uint64_t timeout_ms);
 enum step_verdict handler_wait(struct api_call *call, uint64_t seq, int64_t until_ms,
                                step_fn *next);
 
-/* A model call, as STEP_CALL; `next` runs when it is done and calls handler_called() first. Takes no
- * waiting place. When the client leaves meanwhile the call is cancelled: api_left(). */
+/* A model call, as STEP_CALL; `next` runs when it is done and calls handler_called() first. Takes
+ * no waiting place. When the client leaves meanwhile the call is cancelled: api_left(). */
 enum step_verdict handler_call(struct api_call *call, struct model_call *model, step_fn *next);
 void handler_called(struct api_call *call);
 

@@ -1,4 +1,5 @@
-/* GET and POST query (DESIGN 7, 10): the steps are api/asking.h's, the reply api/query_reply.c's. */
+/* GET and POST query (DESIGN 7, 10): the steps are api/asking.h's, the reply api/query_reply.c's.
+ * */
 #include "api/asking.h"
 #include "api/handlers.h"
 #include "api/query_reply.h"

@@ -103,7 +103,7 @@ enum config_flag {
       "Put before each query, as it is, such as \"query: \"; see the model's card. An ini file "   \
       "drops a blank at its end: use the variable or the flag")                                    \
     X(EMBED_DOCUMENT_PREFIX, embed_document_prefix, TEXT, embed.document_prefix, "", 0, 1024, "",  \
-      "embed", 0, "Put before each text that is stored, such as \"passage: \"")                      \
+      "embed", 0, "Put before each text that is stored, such as \"passage: \"")                    \
     X(EMBED_QUERY_DEADLINE, embed_query_deadline_ms, UINT, embed.query_deadline_ms, "2000", 10,    \
       600000, "ms", "embed", 0,                                                                    \
       "After it a query goes on with words alone, and says degraded: embed")

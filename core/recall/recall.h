@@ -28,8 +28,8 @@ enum recall_gate { GATE_SOFT, GATE_STRICT };
 enum recall_fusion { FUSION_SCORE, FUSION_MAX, FUSION_RRF };
 enum recall_summaries { SUMMARIES_AUTO, SUMMARIES_ON, SUMMARIES_OFF };
 
-/* What a cosine counts in the sum of a list; 0: that layer is not looked at. Turns: of a fact's best
- * source, and of turns that have no fact. */
+/* What a cosine counts in the sum of a list; 0: that layer is not looked at. Turns: of a fact's
+ * best source, and of turns that have no fact. */
 struct recall_weights {
     float topics, episodes, facts, turns;
 };
@@ -120,9 +120,9 @@ struct recall_context {
 enum recall_stage { STAGE_TOPICS, STAGE_EPISODES, STAGE_FACTS, STAGE_RECENT, RECALL_STAGES };
 /* own: the node's own text; turn: the best source turn (or best turn inside); window1, 2, 4: that
  * turn with so many neighbours on each side; episode: its episode (a topic: its best episode);
- * date: a date of the question is the turn's or is in its text; vector: the cosine of the node's own
- * text; turn_vector: that of a fact's best source turn; rerank: what a reranker said, which decides
- * the order and is not in the sum. */
+ * date: a date of the question is the turn's or is in its text; vector: the cosine of the node's
+ * own text; turn_vector: that of a fact's best source turn; rerank: what a reranker said, which
+ * decides the order and is not in the sum. */
 enum recall_signal {
     SIGNAL_OWN,
     SIGNAL_TURN,
