@@ -38,7 +38,7 @@ enum MHD_Result http__queue(struct http_request *r)
 {
     struct http *http = r->http;
     bool stream = r->call->streaming;
-    ASSERT(r->call->replied || stream);
+    ASSERT(stream || r->call->replied); /* a worker may be about to set it */
     (void)fault_point(FAULT_REPLY_BEFORE_SEND);
     struct MHD_Response *response = stream ? http__stream_response(r) : make_response(r->call);
     if (response == NULL)

@@ -101,15 +101,24 @@ static struct entry *find(const struct embed_cache *cache, uint64_t identity, st
 
 static void list_take(struct embed_cache *cache, struct entry *e)
 {
-    *(e->newer != NULL ? &e->newer->older : &cache->newest) = e->older;
-    *(e->older != NULL ? &e->older->newer : &cache->oldest) = e->newer;
+    if (e->newer != NULL)
+        e->newer->older = e->older;
+    else
+        cache->newest = e->older;
+    if (e->older != NULL)
+        e->older->newer = e->newer;
+    else
+        cache->oldest = e->newer;
 }
 
 static void list_put(struct embed_cache *cache, struct entry *e)
 {
     e->newer = NULL;
     e->older = cache->newest;
-    *(e->older != NULL ? &e->older->newer : &cache->oldest) = e;
+    if (e->older != NULL)
+        e->older->newer = e;
+    else
+        cache->oldest = e;
     cache->newest = e;
 }
 
@@ -125,19 +134,19 @@ static void drop(struct embed_cache *cache, struct entry *e)
     free(e);
 }
 
-static void drop_oldest(struct embed_cache *cache)
+static bool is_full(const struct embed_cache *cache, size_t more)
 {
-    struct entry *oldest = cache->oldest;
-    ASSERT(oldest->older == NULL);
-    drop(cache, oldest);
-    ASSERT(cache->oldest != oldest);
+    return cache->entries >= cache->entries_max || cache->bytes + more > cache->bytes_max;
 }
 
 static void insert(struct embed_cache *cache, struct entry *e)
 {
-    while (cache->oldest != NULL &&
-           (cache->entries >= cache->entries_max || cache->bytes + e->bytes > cache->bytes_max))
-        drop_oldest(cache);
+    struct entry *oldest = cache->oldest;
+    while (oldest != NULL && is_full(cache, e->bytes)) {
+        struct entry *next = oldest->newer;
+        drop(cache, oldest);
+        oldest = next;
+    }
     struct entry **slot = slot_of(cache, e->hash);
     e->chain = *slot;
     *slot = e;

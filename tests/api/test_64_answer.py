@@ -74,8 +74,8 @@ class AnswerTest(harness.LoggedTest):
 class Answers(AnswerTest):
     def test_text_citations_context_and_usage(self):
         got = self.answer().expect(200)
-        self.assertEqual(sorted(got), ["answer", "citations", "context", "degraded", "seq",
-                                       "usage"])
+        self.assertEqual(sorted(got),
+                         ["answer", "citations", "context", "degraded", "seq", "usage"])
         self.assertIn("Rex", got["answer"])
         self.assertIn("[turn_1]", got["answer"])
         self.assertEqual(got["citations"], [{"id": "turn_1", "kind": "turn"}])
@@ -98,10 +98,10 @@ class Answers(AnswerTest):
         self.assertNotIn("[", plain)
 
     def test_the_client_s_own_ids_are_cited(self):
-        text = "Rex [t-climb, turn_2]. And [turn_99], [fact_12], [nothing]."
-        self.models.script({"purpose": "answer", "content": text})
+        said = "Rex [t-climb, turn_2]. And [turn_99], [fact_12], [nothing]."
+        self.models.script({"purpose": "answer", "content": said})
         got = self.answer("mountain boat").expect(200)
-        self.assertEqual(got["answer"], text)
+        self.assertEqual(got["answer"], said)
         self.assertEqual([one["id"] for one in got["citations"]], ["t-climb", "turn_2"])
         self.assertEqual({one["kind"] for one in got["citations"]}, {"turn"})
 

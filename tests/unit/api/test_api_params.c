@@ -6,7 +6,7 @@
 static const char *const colours[] = {"red", "blue", NULL};
 static const char *const modes[] = {"off", NULL};
 
-enum { P_Q, P_N, P_WAIT, P_WHEN, P_COLOUR, P_MODE, P_LATER, PARAMS };
+enum { P_Q, P_N, P_WAIT, P_WHEN, P_COLOUR, P_MODE, P_LATER, P_SHARE, PARAMS };
 static const struct param_row rows[PARAMS] = {
     {.name = "q", .type = PARAM_TEXT, .flags = PARAM_REQUIRED | PARAM_NOT_BLANK, .max = 8},
     {.name = "n", .type = PARAM_UINT, .min = 1, .max = 100, .fallback = 10},
@@ -15,6 +15,7 @@ static const struct param_row rows[PARAMS] = {
     {.name = "colour", .type = PARAM_CHOICE, .choices = colours, .fallback = 1},
     {.name = "mode", .type = PARAM_CHOICE, .flags = PARAM_UNBUILT, .choices = modes},
     {.name = "later", .type = PARAM_TIME, .flags = PARAM_UNBUILT},
+    {.name = "share", .type = PARAM_REAL, .max = 3},
 };
 
 static enum err_code parse(struct arena *arena, const char *query, struct param_set *set,
@@ -52,6 +53,38 @@ START_TEST(good_values)
                      ERR_OK);
     ck_assert_int_eq(set.values[P_WHEN].offset_min, 120);
     ck_assert_uint_eq(set.values[P_WAIT].number, 0);
+    arena_free(arena);
+}
+END_TEST
+
+START_TEST(real_numbers)
+{
+    static const char *const bad[] = {"q=x&share=3.01", "q=x&share=-0.1",  "q=x&share=nan",
+                                      "q=x&share=",     "q=x&share=1,5",   "q=x&share=inf",
+                                      "q=x&share=1e9",  "q=x&share=0x1p1", "q=x&share=1 "};
+    static const char *const bad_json[] = {"{\"q\":\"x\",\"share\":\"1\"}",
+                                           "{\"q\":\"x\",\"share\":true}",
+                                           "{\"q\":\"x\",\"share\":3.5}"};
+    struct arena *arena = arena_new(1 << 20);
+    struct param_set set;
+    struct err err;
+    ck_assert_int_eq(parse(arena, "q=x", &set, &err), ERR_OK);
+    ck_assert(!set.values[P_SHARE].given && set.values[P_SHARE].real == 0);
+    ck_assert_int_eq(parse(arena, "q=x&share=2.5e-1", &set, &err), ERR_OK);
+    ck_assert(set.values[P_SHARE].given && set.values[P_SHARE].real == 0.25);
+    ck_assert_int_eq(parse(arena, "q=x&share=3", &set, &err), ERR_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_int_eq(parse(arena, bad[i], &set, &err), ERR_INVALID);
+        ck_assert_str_eq(err.param, "share");
+    }
+    ck_assert_int_eq(params_init(arena, rows, PARAMS, &set, &err), ERR_OK);
+    ck_assert_int_eq(params_json(arena, STR("{\"q\":\"x\",\"share\":0.75}"), &set, &err), ERR_OK);
+    ck_assert(set.values[P_SHARE].real == 0.75);
+    for (size_t i = 0; i < sizeof bad_json / sizeof bad_json[0]; i++) {
+        ck_assert_int_eq(params_init(arena, rows, PARAMS, &set, &err), ERR_OK);
+        ck_assert_int_eq(params_json(arena, str_of(bad_json[i]), &set, &err), ERR_INVALID);
+        ck_assert_str_eq(err.param, "share");
+    }
     arena_free(arena);
 }
 END_TEST
@@ -206,6 +239,7 @@ Suite *suite_api_params(void)
     Suite *suite = suite_create("api_params");
     TCase *tests = tcase_create("params");
     tcase_add_test(tests, good_values);
+    tcase_add_test(tests, real_numbers);
     tcase_add_test(tests, bad_values_are_named);
     tcase_add_test(tests, a_name_that_a_client_made_up_is_cut);
     tcase_add_test(tests, json_takes_the_same_rows);

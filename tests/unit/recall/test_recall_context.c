@@ -344,6 +344,90 @@ START_TEST(facts_in_the_context_do_not_name_their_speaker_twice)
 }
 END_TEST
 
+/* --- marks --- */
+
+/* Each line of text ends in the id that is listed for it, in order; nothing else is added. */
+static void check_marks(const struct recall_context *context)
+{
+    const char *at = context->text.at, *end = at + context->text.len;
+    for (uint32_t i = 0; i < context->n_marks; i++) {
+        const struct recall_mark *mark = &context->marks[i];
+        struct str text = str_printf(kit_arena(&stage_kit.kit), " [%.*s]", STR_FMT(mark->id));
+        at = memmem(at, (size_t)(end - at), text.at, text.len);
+        ck_assert_ptr_nonnull(at);
+        at += text.len;
+        ck_assert(at == end || *at == '\n');
+        const char *const prefixes[] = {
+            [MARK_TURN] = "turn_", [MARK_FACT] = "fact_", [MARK_EPISODE] = "episode_"};
+        ck_assert(str_starts(mark->id, str_of(prefixes[mark->kind])));
+        for (uint32_t k = 0; k < i; k++)
+            ck_assert(!str_eq(mark->id, context->marks[k].id));
+    }
+    ck_assert_uint_eq(count_in(context->text, " [turn_") + count_in(context->text, " [fact_") +
+                          count_in(context->text, " [episode_"),
+                      context->n_marks);
+}
+
+START_TEST(marks_name_every_unit_within_the_budget)
+{
+    tell_world(3, 120, true);
+    struct recall_query query = query_with("garden violin engine letter", 0);
+    query.summaries = SUMMARIES_ON;
+    uint32_t most = 0, kinds = 0;
+    for (uint32_t tokens = 0; tokens <= 2000; tokens += 7) {
+        query.max_tokens = tokens;
+        query.marks = true;
+        struct asked asked = ask(&query);
+        const struct recall_context *context = &asked.reply.context;
+        check_budget(context, tokens);
+        check_backed(context);
+        check_marks(context);
+        most = context->n_marks > most ? context->n_marks : most;
+        for (uint32_t i = 0; i < context->n_marks; i++)
+            kinds |= 1u << context->marks[i].kind;
+        asked_end(&asked);
+    }
+    ck_assert_uint_gt(most, 20);
+    ck_assert_uint_eq(kinds & (1u << MARK_TURN | 1u << MARK_EPISODE),
+                      1u << MARK_TURN | 1u << MARK_EPISODE);
+    query.marks = false;
+    struct asked asked = ask(&query);
+    ck_assert_ptr_null(asked.reply.context.marks);
+    ck_assert_uint_eq(count_in(asked.reply.context.text, "["), 0);
+    asked_end(&asked);
+}
+END_TEST
+
+START_TEST(parts_of_a_turn_and_its_facts_are_marked)
+{
+    struct buf text;
+    buf_init(&text, kit_arena(&stage_kit.kit), 1 << 20);
+    for (int i = 0; i < 300; i++)
+        buf_printf(&text, "My violin number %d hangs in room %d. ", i, i + 7);
+    buf_char(&text, '\0');
+    ck_assert(buf_ok(&text));
+    uint32_t n = say("s", "Ann", text.at);
+    run_stages();
+    (void)flush_now(NULL);
+    struct recall_query query = query_with("violin", 8000);
+    query.marks = true;
+    query.summaries = SUMMARIES_OFF;
+    struct asked asked = ask(&query);
+    /* Each part ends in the turn's id, which is listed once. */
+    ck_assert_uint_gt(count_in(asked.reply.context.text, " [turn_"), 1);
+    ck_assert_uint_eq(asked.reply.context.n_marks, 1);
+    ck_assert_uint_eq(number_of(asked.reply.context.marks[0].id), n);
+    asked_end(&asked);
+    query.max_tokens = 150;
+    asked = ask(&query);
+    ck_assert_uint_gt(asked.reply.context.n_marks, 0);
+    ck_assert_int_eq(asked.reply.context.marks[0].kind, MARK_FACT);
+    check_marks(&asked.reply.context);
+    check_budget(&asked.reply.context, 150);
+    asked_end(&asked);
+}
+END_TEST
+
 Suite *suite_recall_context(void);
 Suite *suite_recall_context(void)
 {
@@ -361,6 +445,8 @@ Suite *suite_recall_context(void)
     tcase_add_test(tc, a_long_turn_gives_its_best_facts);
     tcase_add_test(tc, a_turn_of_several_parts_is_claimed_when_all_are_there);
     tcase_add_test(tc, facts_in_the_context_do_not_name_their_speaker_twice);
+    tcase_add_test(tc, marks_name_every_unit_within_the_budget);
+    tcase_add_test(tc, parts_of_a_turn_and_its_facts_are_marked);
     suite_add_tcase(suite, tc);
     return suite;
 }
