@@ -113,6 +113,7 @@ enum err_code work_retry(const struct stage_base *base, uint64_t seq, struct bat
                          struct job *job, struct err *err)
 {
     struct admin x = {seq, job};
+    *job = (struct job){.seq = seq};
     return stage_act(base, retry, &x, batch, err);
 }
 
@@ -143,6 +144,7 @@ enum err_code work_cancel(const struct stage_base *base, uint64_t seq, struct ba
                           struct job *job, struct err *err)
 {
     struct admin x = {seq, job};
+    *job = (struct job){.seq = seq};
     return stage_act(base, cancel, &x, batch, err);
 }
 

@@ -228,14 +228,15 @@ static uint32_t draft_of(const char *session, const char *speaker, const char *t
 }
 
 /* A whole episode with one told fact; returns the fact's id. */
-static uint32_t told_episode(const char *session, const char *speaker, struct ask_fact *fact)
+static uint32_t told_episode(const char *session, const char *speaker, const struct ask_fact *fact)
 {
     uint32_t turn,
         id = draft_of(session, speaker, "The fence needs paint, said the neighbour.", &turn);
-    fact->turns = &turn;
+    struct ask_fact told = *fact;
+    told.turns = &turn;
     tell(id);
     uint32_t first = (uint32_t)stat_now(STAT_NEXT_FACT);
-    tell_fact(id, *fact);
+    tell_fact(id, told);
     return first;
 }
 
@@ -404,7 +405,7 @@ static void make_line(uint32_t fact[3])
 
 START_TEST(who_leaves_the_line_joins_its_neighbours)
 {
-    uint32_t fact[3];
+    uint32_t fact[3] = {0};
     make_line(fact);
     delete_node(KIND_FACT, fact[1]);
     ck_assert_uint_eq(fact_now(fact[0]).superseded_by, fact[2]);
@@ -418,7 +419,7 @@ END_TEST
 
 START_TEST(a_deleted_correction_corrects_nothing)
 {
-    uint32_t fact[3];
+    uint32_t fact[3] = {0};
     make_line(fact);
     delete_node(KIND_EPISODE, fact_now(fact[2]).episodes[0]);
     ck_assert(fact_now(fact[1]).valid_to == TIME_NEVER);
