@@ -514,7 +514,7 @@ static enum err_code retry(uint64_t seq)
     struct arena *arena = arena_new(ARENA_STAGE_BYTES);
     struct batch *batch = NULL;
     struct err err = {0};
-    struct job job;
+    struct job job = {.seq = 0};
     struct store_txn *txn = begin(&stage_kit.kit.f);
     const struct stage_base base = {txn, stage_kit.kit.space, &stage_kit.services, arena};
     enum err_code rc = work_retry(&base, seq, &batch, &job, &err);
