@@ -632,7 +632,7 @@ static struct work_outlook outlook_of(const struct work_row *const *instead, uns
 START_TEST(rows_instead)
 {
     (void)say("a", "Ann", "We paint.");
-    const struct work_row stored[] = {
+    struct work_row stored[] = {
         {.seq = 10, .due_ms = 500, .first_seq = 7, .stage = JOB_STAGE_DESCRIBE},
         {.seq = 20, .due_ms = 300, .first_seq = 5, .stage = JOB_STAGE_TOPIC},
         {.seq = 30, .due_ms = 900, .first_seq = 9, .stage = JOB_STAGE_FACTS},
@@ -640,7 +640,7 @@ START_TEST(rows_instead)
     struct arena *arena = arena_new(ARENA_STAGE_BYTES);
     struct batch *batch;
     struct err err = {0};
-    const struct doing what = {act_rows, (void *)(uintptr_t)stored, 0};
+    const struct doing what = {act_rows, stored, 0};
     ck_assert_int_eq(build_act(&what, arena, &batch, &err), ERR_OK);
     commit(batch);
     arena_free(arena);
