@@ -156,7 +156,7 @@ enum err_code facts__known(struct facts_work *f, uint32_t id, struct known_fact 
                            struct err *err)
 {
     struct fact fact;
-    uint32_t at;
+    uint32_t at = 0;
     *known = NULL;
     enum err_code rc = fact_get(f->w->txn, f->w->space, id, f->w->arena, &fact, err);
     if (rc != ERR_OK || fact.id == 0)
