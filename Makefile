@@ -220,12 +220,12 @@ $(SHIMS): $(B)/%.so: tests/crash/%.c $(B)/flags
 # ---- Running the tests -------------------------------------------------------------------------
 
 .PHONY: deps test unit api crash crash-quick fuzz-replay fuzz bench bench-recall soak \
-    asan tsan coverage
+    asan tsan coverage test-llama models-demo
 
 # Stages share flavours, so two of them never run side by side; what each builds is parallel,
 # because it is built by a make of its own.
 ifneq ($(filter test unit api crash crash-quick fuzz-replay fuzz bench bench-recall soak asan tsan \
-    coverage lint run,$(MAKECMDGOALS)),)
+    coverage lint run test-llama,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -297,6 +297,16 @@ bench-recall:
 soak:
 	+@$(MAKE_THIS) bin bench-bins
 	@$(PYTHON) tests/bench/soak.py $(ARGS)
+
+# A real OpenAI-compatible server; what it needs is installed in build/llama. Skipped where that
+# can't be had, which its last line says.
+test-llama:
+	@docker/deps.sh --check --llama || docker/deps.sh --llama || true
+	+@$(MAKE_THIS) bin
+	@JOBS=$(JOBS) $(PYTHON) tests/llama/run.py $(ARGS)
+# The fake one, to try things out without a model.
+models-demo:
+	@$(PYTHON) tests/fakes/model_server.py --demo $(ARGS)
 
 asan:
 	+@$(MAKE_THIS) FLAVOUR=asan test
@@ -385,6 +395,8 @@ help:
 	    'crash        100 rounds of kill and reopen (ROUNDS=n); crash-quick 10' \
 	    'fuzz         each fuzz target for FUZZ_SECONDS=60; fuzz-replay runs the corpus' \
 	    'bench        the benchmarks; bench-recall RECALL=script DATA=file; soak' \
+	    'test-llama   against a real model server, installed in build/llama' \
+	    'models-demo  a fake model server to try things out with (ARGS="--port 7373")' \
 	    'lint format  check, and clang-format -i' \
 	    'asan tsan    unit, API and fuzz-corpus tests under a sanitizer' \
 	    'coverage     the same with gcov, then a table of lines covered' \

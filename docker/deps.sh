@@ -1,10 +1,11 @@
 #!/bin/sh
 # Installs what hypermem needs on Debian and Ubuntu.
 #
-#   docker/deps.sh [--check] [--build] [--test] [--runtime]
+#   docker/deps.sh [--check] [--build] [--test] [--runtime] [--llama]
 #
 #   --build    to build and run the daemon (the default)
 #   --test     to run `make test`, `make fuzz` and `make bench` (ask for --build as well)
+#   --llama    for `make test-llama` on top of --build
 #   --runtime  the shared libraries and time zones that a finished binary needs, nothing else
 #   --check    installs nothing; exit status 1 and a list when something is missing
 #
@@ -17,7 +18,7 @@ sets=
 for arg in "$@"; do
     case $arg in
     --check) check_only=yes ;;
-    --build | --test | --runtime) sets="$sets ${arg#--}" ;;
+    --build | --test | --runtime | --llama) sets="$sets ${arg#--}" ;;
     *)
         sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2
         exit 2
@@ -63,6 +64,8 @@ test     cmd:python3                python3
 test     cmd:git                    git
 test     cmd:valgrind               valgrind
 test     cmd:wrk                    wrk
+llama    cmd:c++                    g++
+llama    py:ensurepip               python3-venv
 EOF
 }
 
@@ -88,6 +91,7 @@ has() {
         ls "/usr/include/$at" /usr/include/*-linux-*/"$at" "/usr/local/include/$at" | grep .
         ;;
     file:*) [ -e "${1#file:}" ] ;;
+    py:*) python3 -c "import ${1#py:}" ;;
     so:*) ldconfig -p | grep -F "${1#so:}" || /sbin/ldconfig -p | grep -F "${1#so:}" ;;
     clang-rt) has_clang_rt ;;
     esac >/dev/null 2>&1
