@@ -94,3 +94,12 @@ enum err_code topic_get(struct store_txn *txn, uint64_t space, uint32_t id, stru
         return rc;
     return topic_decode(arena, value, id, topic, err);
 }
+
+enum err_code topic_last(struct store_txn *txn, uint64_t space, uint32_t id, struct arena *arena,
+                         struct topic *topic, struct err *err)
+{
+    enum err_code rc = topic_get(txn, space, id, arena, topic, err);
+    while (rc == ERR_OK && topic->id != 0 && topic->next != 0)
+        rc = topic_get(txn, space, topic->next, arena, topic, err);
+    return rc;
+}

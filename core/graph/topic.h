@@ -36,5 +36,8 @@ enum err_code topic_decode(struct arena *arena, struct str value, uint32_t id, s
 /* Absent: ERR_OK with id 0. */
 enum err_code topic_get(struct store_txn *txn, uint64_t space, uint32_t id, struct arena *arena,
                         struct topic *topic, struct err *err) MUST_USE;
+/* The last link of the chain from `id` on: the one that can be joined. Absent: id 0. */
+enum err_code topic_last(struct store_txn *txn, uint64_t space, uint32_t id, struct arena *arena,
+                         struct topic *topic, struct err *err) MUST_USE;
 
 #endif

@@ -232,15 +232,6 @@ enum err_code closed_choose_topics(struct closed *c, struct err *err)
     return rc;
 }
 
-/* What the model chose from may have been continued meanwhile. */
-static enum err_code last_link(struct closed *c, uint32_t id, struct topic *topic, struct err *err)
-{
-    enum err_code rc = topic_get(c->w->txn, c->w->space, id, c->w->arena, topic, err);
-    while (rc == ERR_OK && topic->id != 0 && topic->next != 0)
-        rc = topic_get(c->w->txn, c->w->space, topic->next, c->w->arena, topic, err);
-    return rc;
-}
-
 static bool is_in(const struct closed *c, uint32_t topic)
 {
     return c->episode.n_topics != 0 && c->episode.topics[0] == topic;
@@ -252,8 +243,8 @@ enum err_code closed_add_topic(struct closed *c, const struct ask_topic_text *te
     enum err_code rc = ERR_OK;
     c->member = (struct edge_member){
         .id = c->episode.id, .role = text->role, .weight = weight_pack(text->weight)};
-    if (text->number != 0)
-        rc = last_link(c, text->number, &topic, err);
+    if (text->number != 0) /* what the model chose from may have been continued meanwhile */
+        rc = topic_last(c->w->txn, c->w->space, text->number, c->w->arena, &topic, err);
     if (rc != ERR_OK || (topic.id != 0 && is_in(c, topic.id)))
         return rc;
     return topic.id != 0 ? join(c, &topic, text, err) : new_topic(c, text, err);

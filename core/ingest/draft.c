@@ -9,9 +9,6 @@
 enum err_code draft_put_job(struct stage_work *w, const struct draft_job *what,
                             const struct work_row *other, struct err *err)
 {
-    char zero[8] = {0};
-    struct str key = {zero, sizeof zero};
-    struct buf record;
     const struct job job = {.kind = JOB_EPISODE,
                             .state = JOB_PENDING,
                             .stage = (uint8_t)what->stage,
@@ -21,12 +18,7 @@ enum err_code draft_put_job(struct stage_work *w, const struct draft_job *what,
                             .updated_ms = w->now_ms,
                             .session = STR(""),
                             .error = STR("")};
-    buf_init(&record, w->arena, JOB_ROW_MAX);
-    job_encode(&job, &record);
-    if (!buf_ok(&record))
-        return stage__memory(err);
-    uint32_t op = batch_put(w->batch, KIND_JOB, key, buf_str(&record), 0);
-    batch_fix(w->batch, op, FIX_KEY, 0, SLOT_SEQ, 0);
+    (void)job_put_new(w->batch, &job);
     /* The newest of all; which seq it gets the writer knows. */
     const struct work_row row = {UINT64_MAX, what->due_ms, what->first_seq, (uint8_t)what->stage};
     work_put_new(w->batch, &row);
@@ -71,20 +63,6 @@ enum err_code draft_close(struct stage_work *w, struct err *err)
 }
 
 /* --- splitting --- */
-
-static struct buffer gather(const struct closed *c, uint32_t from)
-{
-    struct buffer part = {.session_no = c->episode.session_no, .state = STR("")};
-    for (uint32_t i = from; i < c->dialogue.n_turns; i++) {
-        const struct turn *turn = &c->dialogue.turns[i]->turn;
-        buffer_append(&part, &(struct buffer_turn){.n = turn->n,
-                                                   .first_doc = turn->doc,
-                                                   .last_doc = turn->doc + turn->docs - 1,
-                                                   .tokens = buffer_tokens(turn->text),
-                                                   .time_ms = turn->time_ms});
-    }
-    return part;
-}
 
 /* What is left of the episode; its document and its texts are made anew by the stages that come. */
 static void keep_first(struct closed *c, uint32_t n)
@@ -145,7 +123,8 @@ enum err_code draft_split(struct stage_work *w, const struct draft_cut *cut,
         rc = count_first(w, c, cut->end, &n, err);
     if (rc != ERR_OK || n == 0 || n == c->dialogue.n_turns)
         return rc;
-    w->closing = gather(c, n);
+    w->closing =
+        stage__buffer_of(c->episode.session_no, c->dialogue.turns + n, c->dialogue.n_turns - n);
     keep_first(c, n);
     rc = closed_write(c, err);
     return rc == ERR_OK ? add_rest(w, cut, own, rest, err) : rc;

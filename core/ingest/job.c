@@ -139,21 +139,36 @@ enum err_code job_get(struct store_txn *txn, uint64_t space, uint64_t seq, struc
     return value.at != NULL ? job_decode(value, seq, job, err) : derive(txn, space, seq, job, err);
 }
 
-/* --- flush --- */
-
-static enum err_code memory(struct err *err)
-{
-    return err_set(err, ERR_EXHAUSTED, "out of memory while making a flush");
-}
-
-static void put_job(struct batch *batch, struct str key, const struct job *job, uint32_t *op)
+static uint32_t put_at(struct batch *batch, struct str key, const struct job *job)
 {
     struct buf row;
     buf_init(&row, batch->arena, JOB_ROW_MAX);
     job_encode(job, &row);
     if (!buf_ok(&row))
         batch->failed = true;
-    *op = batch_put(batch, KIND_JOB, key, buf_str(&row), 0);
+    return batch_put(batch, KIND_JOB, key, buf_str(&row), 0);
+}
+
+void job_put(struct batch *batch, const struct job *job)
+{
+    char key[8];
+    be64_set(key, job->seq);
+    (void)put_at(batch, (struct str){key, sizeof key}, job);
+}
+
+uint32_t job_put_new(struct batch *batch, const struct job *job)
+{
+    char zero[8] = {0};
+    uint32_t op = put_at(batch, (struct str){zero, sizeof zero}, job);
+    batch_fix(batch, op, FIX_KEY, 0, SLOT_SEQ, 0);
+    return op;
+}
+
+/* --- flush --- */
+
+static enum err_code memory(struct err *err)
+{
+    return err_set(err, ERR_EXHAUSTED, "out of memory while making a flush");
 }
 
 /* Taking no number tells the next one: the flush comes after whatever was applied before it. */
@@ -162,9 +177,7 @@ static void fill_flush(struct batch *batch, const struct job *job)
     char zero[8] = {0};
     struct str key = {zero, sizeof zero};
     uint32_t next = batch_take(batch, STAT_NEXT_TURN, 0);
-    uint32_t op;
-    put_job(batch, key, job, &op);
-    batch_fix(batch, op, FIX_KEY, 0, SLOT_SEQ, 0);
+    uint32_t op = job_put_new(batch, job);
     batch_fix(batch, op, FIX_VALUE, JOB_AFTER_AT, next, UINT32_MAX);
     op = batch_put(batch, KIND_FLUSH, key, (struct str){zero, 4}, 0);
     batch_fix(batch, op, FIX_KEY, 0, SLOT_SEQ, 0);
@@ -237,8 +250,7 @@ void flush_complete(struct batch *batch, const struct job *job, uint32_t closed,
     done.state = JOB_COMPLETED;
     done.closed = closed;
     done.updated_ms = now_ms;
-    uint32_t op;
-    put_job(batch, key, &done, &op);
+    job_put(batch, &done);
     (void)batch_del(batch, KIND_FLUSH, key, 0);
     batch_add(batch, STAT_FLUSHES, -1);
     batch_expire(batch, (uint64_t)(now_ms + JOB_KEEP_MS), KIND_JOB, key);

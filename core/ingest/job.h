@@ -55,6 +55,10 @@ enum { JOB_AFTER_AT = 4, JOB_ROW_MAX = 4096 };
 void job_encode(const struct job *job, struct buf *out);
 /* ERR_INTERNAL when damaged. */
 enum err_code job_decode(struct str value, uint64_t seq, struct job *job, struct err *err) MUST_USE;
+/* Adds its record to the batch, which has failed when memory is short. A new one gets the batch's
+ * seq as its own and returns the op, for further fixes. */
+void job_put(struct batch *batch, const struct job *job);
+uint32_t job_put_new(struct batch *batch, const struct job *job);
 /* Its strings, copied; false when memory is short. */
 bool job_keep(struct job *job, struct arena *arena);
 /* Record, or the derived job of a POST. Unknown seq: ERR_NOT_FOUND. */

@@ -106,6 +106,8 @@ enum err_code stage__open_get(struct stage_work *w, uint32_t session_no, struct 
 /* Reads the boundary's state, or makes it from the buffer's turns. */
 enum err_code stage__open_load(struct stage_work *w, struct open_buffer *open,
                                struct err *err) MUST_USE;
+/* Turns of one session as a buffer that nothing has looked at. */
+struct buffer stage__buffer_of(uint32_t session_no, struct said *const *turns, uint32_t n);
 /* The one that began first among those that `is_due`; NULL: none. */
 typedef bool stage_due_fn(const struct open_buffer *open, const void *arg);
 struct open_buffer *stage__open_first(struct stage_work *w, stage_due_fn *is_due, const void *arg);

@@ -79,6 +79,20 @@ enum err_code stage__open_get(struct stage_work *w, uint32_t session_no, struct 
     return ERR_OK;
 }
 
+struct buffer stage__buffer_of(uint32_t session_no, struct said *const *turns, uint32_t n)
+{
+    struct buffer part = {.session_no = session_no, .state = STR("")};
+    for (uint32_t i = 0; i < n; i++) {
+        const struct turn *turn = &turns[i]->turn;
+        buffer_append(&part, &(struct buffer_turn){.n = turn->n,
+                                                   .first_doc = turn->doc,
+                                                   .last_doc = turn->doc + turn->docs - 1,
+                                                   .tokens = buffer_tokens(turn->text),
+                                                   .time_ms = turn->time_ms});
+    }
+    return part;
+}
+
 struct open_buffer *stage__open_first(struct stage_work *w, stage_due_fn *is_due, const void *arg)
 {
     struct open_buffer *first = NULL;

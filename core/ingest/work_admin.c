@@ -20,23 +20,10 @@ static enum err_code find_job(struct stage_work *w, const struct admin *x, struc
     return ERR_OK;
 }
 
-static enum err_code put_job(struct stage_work *w, const struct job *job, struct err *err)
-{
-    char key[8];
-    struct buf row;
-    be64_set(key, job->seq);
-    buf_init(&row, w->arena, JOB_ROW_MAX);
-    job_encode(job, &row);
-    if (!buf_ok(&row))
-        return stage__memory(err);
-    (void)batch_put(w->batch, KIND_JOB, (struct str){key, sizeof key}, buf_str(&row), 0);
-    w->changed = true;
-    return ERR_OK;
-}
-
 static enum err_code put_work(struct stage_work *w, const struct work_row *row, struct err *err)
 {
     work_put(w->batch, row);
+    w->changed = true;
     return stage__outlook(w, &row, 1, err);
 }
 
@@ -104,9 +91,10 @@ static enum err_code retry(struct stage_work *w, void *arg, struct err *err)
     job->failing_ms = job->due_ms = 0;
     job->updated_ms = w->now_ms;
     job->error = STR("");
-    if (rc == ERR_OK)
-        rc = put_job(w, job, err);
-    return rc == ERR_OK ? put_work(w, &row, err) : rc;
+    if (rc != ERR_OK)
+        return rc;
+    job_put(w->batch, job);
+    return put_work(w, &row, err);
 }
 
 enum err_code work_retry(const struct stage_base *base, uint64_t seq, struct batch **batch,
@@ -136,8 +124,8 @@ static enum err_code cancel(struct stage_work *w, void *arg, struct err *err)
     job->due_ms = 0;
     job->updated_ms = w->now_ms;
     row.due_ms = 0;
-    rc = put_job(w, job, err);
-    return rc == ERR_OK ? put_work(w, &row, err) : rc;
+    job_put(w->batch, job);
+    return put_work(w, &row, err);
 }
 
 enum err_code work_cancel(const struct stage_base *base, uint64_t seq, struct batch **batch,

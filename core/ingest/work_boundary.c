@@ -76,29 +76,15 @@ static enum err_code read_turns(struct stage_work *w, const struct buffer *buffe
     return rc;
 }
 
-static struct buffer gather(const struct buffer *from, struct said *const *turns, uint32_t n)
-{
-    struct buffer part = {
-        .session_no = from->session_no, .arrival_ms = from->arrival_ms, .state = STR("")};
-    for (uint32_t i = 0; i < n; i++) {
-        const struct turn *turn = &turns[i]->turn;
-        buffer_append(&part, &(struct buffer_turn){.n = turn->n,
-                                                   .first_doc = turn->doc,
-                                                   .last_doc = turn->doc + turn->docs - 1,
-                                                   .tokens = buffer_tokens(turn->text),
-                                                   .time_ms = turn->time_ms});
-    }
-    return part;
-}
-
 /* The first `n` turns become a draft, the rest stays. */
 static enum err_code close_first(struct stage_work *w, struct open_buffer *open,
                                  struct said *const *turns, uint32_t total, uint32_t n,
                                  struct err *err)
 {
     struct buffer whole = open->buffer;
-    w->closing = gather(&whole, turns, n);
-    open->buffer = gather(&whole, turns + n, total - n);
+    w->closing = stage__buffer_of(whole.session_no, turns, n);
+    open->buffer = stage__buffer_of(whole.session_no, turns + n, total - n);
+    w->closing.arrival_ms = open->buffer.arrival_ms = whole.arrival_ms;
     open->buffer.fresh = whole.fresh;
     open->buffer.ask_ms = whole.ask_ms;
     w->opened -= n;

@@ -3,14 +3,13 @@
  * A draft that a rule closed before a model had said where its episodes end is asked about first.
  * Its ends split it one batch each, because a job is named by its batch: the draft keeps the first
  * part, the rest becomes a draft whose job is left alone for SPLIT_MS, and is split further. */
-#include "core/base/hash.h"
-#include "core/base/limits.h"
 #include "core/graph/space.h"
 #include "core/ingest/draft.h"
 #include "core/ingest/work_int.h"
 #include "core/model/ask_boundary.h"
 #include "core/model/ask_describe.h"
 #include "core/recall/recall.h"
+#include "core/text/utf8.h"
 
 enum { NEAREST_QUERY_BYTES = 1024, SPLIT_MS = 5 * 1000 };
 
@@ -96,9 +95,9 @@ static enum err_code recall_like(struct work *work, struct store_txn *txn, const
     struct recall_query query = *lists;
     struct buf q;
     buf_init(&q, work->arena, NEAREST_QUERY_BYTES + 1);
-    buf_str_put(&q, str_part(e->title, 0, NEAREST_QUERY_BYTES / 4));
+    buf_str_put(&q, utf8_cut(e->title, NEAREST_QUERY_BYTES / 4));
     buf_char(&q, ' ');
-    buf_str_put(&q, str_part(e->summary, 0, NEAREST_QUERY_BYTES / 2));
+    buf_str_put(&q, utf8_cut(e->summary, NEAREST_QUERY_BYTES / 2));
     if (!buf_ok(&q))
         return work__memory(err);
     query.q = buf_str(&q);
@@ -143,16 +142,6 @@ static struct str join_keywords(struct arena *arena, const struct topic *topic, 
     return buf_str(&out);
 }
 
-/* The last link of its chain is what can be joined. */
-static enum err_code last_link(struct work *work, struct store_txn *txn, uint32_t id,
-                               struct topic *topic, struct err *err)
-{
-    enum err_code rc = topic_get(txn, work->space, id, work->arena, topic, err);
-    while (rc == ERR_OK && topic->id != 0 && topic->next != 0)
-        rc = topic_get(txn, work->space, topic->next, work->arena, topic, err);
-    return rc;
-}
-
 static bool is_listed(const struct ask_candidate *list, uint32_t n, uint32_t id)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -167,7 +156,7 @@ static enum err_code add_candidate(struct work *work, struct store_txn *txn, uin
 {
     struct topic topic;
     bool ok = true;
-    enum err_code rc = last_link(work, txn, id, &topic, err);
+    enum err_code rc = topic_last(txn, work->space, id, work->arena, &topic, err);
     if (rc != ERR_OK || topic.id == 0 || is_listed(list, *n, topic.id))
         return rc;
     list[(*n)++] = (struct ask_candidate){.number = topic.id,
@@ -330,18 +319,6 @@ struct act {
     enum work_next next;
 };
 
-static void put_job(struct stage_work *w, const struct job *job)
-{
-    char key[8];
-    struct buf row;
-    be64_set(key, job->seq);
-    buf_init(&row, w->arena, JOB_ROW_MAX);
-    job_encode(job, &row);
-    if (!buf_ok(&row))
-        w->batch->failed = true;
-    (void)batch_put(w->batch, KIND_JOB, (struct str){key, sizeof key}, buf_str(&row), 0);
-}
-
 /* The job's row and what follows from all rows. */
 static enum err_code put_work(struct stage_work *w, struct work_row *row, struct err *err)
 {
@@ -464,7 +441,7 @@ static enum err_code act(struct stage_work *w, void *arg, struct err *err)
     else
         rc = did_not(w, x, &row, err);
     row.stage = x->job.stage;
-    put_job(w, &x->job);
+    job_put(w->batch, &x->job);
     w->changed = true;
     return rc == ERR_OK ? put_work(w, &row, err) : rc;
 }
@@ -527,7 +504,7 @@ static enum err_code split(struct stage_work *w, void *arg, struct err *err)
     row.due_ms = 0;
     if (e.id != 0 && (end != 0 || a->by_rule))
         rc = draft_split(w, &cut, &row, &rest, err);
-    put_job(w, &x->job);
+    job_put(w->batch, &x->job);
     work_put(w->batch, &row);
     w->changed = true;
     x->next = rest != 0 ? WORK_APPLY : WORK_PREPARE;
