@@ -18,6 +18,21 @@ static const struct err_row rows[ERR_CODE_COUNT] = {
 #undef X
 };
 
+/* What was cut to fit ends with a whole character: messages quote text of users, and leave as JSON
+ * (RFC 3629, section 3). */
+static void end_whole(char *text, size_t len)
+{
+    size_t at = len;
+    while (at > 0 && ((unsigned char)text[at - 1] & 0xc0) == 0x80)
+        at--;
+    if (at == 0)
+        return;
+    unsigned char lead = (unsigned char)text[at - 1];
+    size_t needs = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (len - (at - 1) < needs)
+        text[at - 1] = '\0';
+}
+
 enum err_code err__set(struct err *err, enum err_code code, const char *file, int line,
                        const char *param, const char *fmt, ...)
 {
@@ -30,8 +45,10 @@ enum err_code err__set(struct err *err, enum err_code code, const char *file, in
     va_start(args, fmt);
     (void)vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
+    end_whole(message, strlen(message));
     char name[sizeof err->param];
     (void)snprintf(name, sizeof name, "%s", param != NULL ? param : "");
+    end_whole(name, strlen(name));
     err->code = code;
     err->file = file;
     err->line = line;
@@ -54,6 +71,7 @@ void err_context(struct err *err, const char *fmt, ...)
         return;
     (void)snprintf(text + n, sizeof text - (size_t)n, ": %.*s", (int)(sizeof text - (size_t)n - 3),
                    err->message);
+    end_whole(text, strlen(text));
     memcpy(err->message, text, sizeof text);
 }
 

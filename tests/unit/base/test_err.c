@@ -68,6 +68,30 @@ START_TEST(context_and_long_texts)
 }
 END_TEST
 
+/* However the end falls, the last character is whole. */
+START_TEST(a_long_quotation_ends_with_a_whole_character)
+{
+    static const char *const characters[] = {"x", "\u00e9", "\u5c71", "\U0001f3d4"};
+    for (unsigned k = 0; k < sizeof characters / sizeof characters[0]; k++) {
+        char text[1001] = "";
+        size_t size = strlen(characters[k]);
+        for (size_t at = 0; at + size < sizeof text; at += size)
+            memcpy(text + at, characters[k], size + 1);
+        for (size_t shift = 0; shift < 4; shift++) {
+            struct err err;
+            (void)err_set_param(&err, ERR_INVALID, text, "%.*s%s", (int)shift, "....", text);
+            size_t len = strlen(err.message), param = strlen(err.param);
+            ck_assert_uint_eq((len - shift) % size, 0);
+            ck_assert_uint_gt(len + size, sizeof err.message - 1);
+            ck_assert_uint_eq(param % size, 0);
+            ck_assert_uint_gt(param + size, sizeof err.param - 1);
+            err_context(&err, "%.*s", (int)shift, "....");
+            ck_assert_uint_eq((strlen(err.message) - 2 * shift - 2) % size, 0);
+        }
+    }
+}
+END_TEST
+
 START_TEST(a_broken_assert_aborts)
 {
     ASSERT(1 + 1 == 3);
@@ -82,6 +106,7 @@ Suite *suite_err(void)
     tcase_add_test(tc, an_error_is_filled);
     tcase_add_test(tc, an_error_may_quote_itself);
     tcase_add_test(tc, context_and_long_texts);
+    tcase_add_test(tc, a_long_quotation_ends_with_a_whole_character);
     tcase_add_test_raise_signal(tc, a_broken_assert_aborts, SIGABRT);
     suite_add_tcase(suite, tc);
     return suite;
