@@ -6,10 +6,11 @@
 #include "api/query_reply.h"
 #include "core/base/limits.h"
 #include "core/base/tz.h"
+#include "core/ingest/embed.h"
 #include "core/model/embed_cache.h"
 #include "core/text/utf8.h"
 
-enum { IDENTITY_BYTES = 8192, CHARS_A_TOKEN = 4, RERANKED_LISTS = 3 };
+enum { CHARS_A_TOKEN = 4, RERANKED_LISTS = 3 };
 
 /* Which list is reranked first: when time is short the facts have had theirs. */
 static const enum recall_stage rerank_order[RERANKED_LISTS] = {STAGE_FACTS, STAGE_EPISODES,
@@ -103,15 +104,6 @@ static bool wants_vector(const struct api_call *call)
            (w->topics > 0 || w->episodes > 0 || w->facts > 0 || w->turns > 0);
 }
 
-static uint64_t identity_of(struct api_call *call, uint32_t dimension)
-{
-    struct buf line;
-    uint64_t id = 0;
-    buf_init(&line, call->arena, IDENTITY_BYTES);
-    models_embed_identity(models_of(call), dimension, &line, &id);
-    return id;
-}
-
 static void set_dense(struct api_call *call, const struct vectors_generation *generation)
 {
     struct asking *a = asking_of(call);
@@ -137,13 +129,16 @@ enum err_code asking_generation(struct api_call *call, struct store_txn *txn,
     *usable = NULL;
     if (!has_model(call, PURPOSE_EMBED))
         return ERR_OK;
+    bool ours = false;
     enum err_code code = vectors_generations_get(txn, space, call->arena, &all, err);
+    const struct vectors_generation *active = vectors_generation_find(&all, VECTORS_ACTIVE);
     if (code == ERR_OK)
         code = store_stat(txn, space, &stat, err);
+    if (code == ERR_OK && active != NULL)
+        code = embed_is_ours(models_of(call), active, call->arena, &ours, err);
     if (code != ERR_OK)
         return code;
-    const struct vectors_generation *active = vectors_generation_find(&all, VECTORS_ACTIVE);
-    if (active != NULL && identity_of(call, active->dim) == active->identity)
+    if (ours)
         *usable = active;
     else if (stat.v[STAT_DOCS_TURN] != 0)
         *degraded |= DEGRADED_REINDEX;

@@ -9,21 +9,29 @@ bool embed_is_on(const struct services *services)
 
 /* --- whose generation --- */
 
-static enum err_code is_ours(const struct stage_base *base, const struct vectors_generation *g,
-                             uint32_t dim, bool *ours, struct err *err)
+enum err_code embed_is_ours(const struct models *models, const struct vectors_generation *g,
+                            struct arena *arena, bool *ours, struct err *err)
 {
-    const struct models *models = base->services->models;
     uint32_t wanted = models_embed(models)->dimensions;
     struct buf line;
     uint64_t id = 0;
     *ours = false;
-    if ((dim != 0 && g->dim != dim) || (wanted != 0 && g->dim != wanted))
+    if (wanted != 0 && g->dim != wanted)
         return ERR_OK;
-    buf_init(&line, base->arena, EMBED_LINE_MAX);
+    buf_init(&line, arena, EMBED_LINE_MAX);
     models_embed_identity(models, g->dim, &line, &id);
     *ours = id == g->identity;
     return buf_ok(&line) ? ERR_OK
                          : err_set(err, ERR_EXHAUSTED, "out of memory for an identity of vectors");
+}
+
+static enum err_code fits(const struct stage_base *base, const struct vectors_generation *g,
+                          uint32_t dim, bool *yes, struct err *err)
+{
+    *yes = false;
+    if (dim != 0 && g->dim != dim)
+        return ERR_OK;
+    return embed_is_ours(base->services->models, g, base->arena, yes, err);
 }
 
 enum err_code embed_plan(const struct stage_base *base, uint32_t dim, struct embed_plan *plan,
@@ -36,14 +44,14 @@ enum err_code embed_plan(const struct stage_base *base, uint32_t dim, struct emb
     struct vectors_generation *building = vectors_generation_find(&plan->all, VECTORS_BUILDING);
     struct vectors_generation *active = vectors_generation_find(&plan->all, VECTORS_ACTIVE);
     if (rc == ERR_OK && building != NULL)
-        rc = is_ours(base, building, dim, &ours, err);
+        rc = fits(base, building, dim, &ours, err);
     if (rc != ERR_OK || ours) {
         plan->current = building;
         return rc;
     }
     plan->stale = building;
     if (active != NULL)
-        rc = is_ours(base, active, dim, &ours, err);
+        rc = fits(base, active, dim, &ours, err);
     plan->current = ours ? active : NULL;
     return rc;
 }

@@ -31,6 +31,11 @@ enum {
 /* An embed provider is configured. */
 bool embed_is_on(const struct services *services);
 
+/* The generation's vectors and those that the provider gives can be compared: the same identity,
+ * and the configured dimension where there is one. There must be a provider. */
+enum err_code embed_is_ours(const struct models *models, const struct vectors_generation *g,
+                            struct arena *arena, bool *ours, struct err *err) MUST_USE;
+
 struct embed_plan {
     struct vectors_generations all;
     struct vectors_generation *current; /* what the provider adds to; NULL: is to be started */

@@ -249,6 +249,16 @@ class Generations(VectorsTest):
         self.assertEqual(empty["degraded"], [])
 
     def test_another_model_is_another_generation(self):
+        self.check_switch("HYPERMEM_EMBED_MODEL", "another",
+                          lambda before, after: after == before)  # the fake's vectors are the same
+
+    def test_other_dimensions_are_another_generation(self):
+        self.check_switch("HYPERMEM_EMBED_DIMENSIONS", "64",
+                          lambda before, after: after and after[0]["id"] == before[0]["id"])
+        told = self.daemon.client().get("/v1/spaces/a").expect(200)["vectors"]
+        self.assertEqual(told["dimension"], 64)
+
+    def check_switch(self, name, value, is_switched):
         self.models.clear()
         self.daemon.restart()  # a stage that has failed would be tried later
         client = self.daemon.client()
@@ -258,7 +268,7 @@ class Generations(VectorsTest):
         self.assertIn("Rex", before["facts"][0]["content"])
         # The next model is down: the old vectors are not used for its questions.
         self.models.script({"purpose": "embed", "do": "status", "status": 500, "times": None})
-        self.daemon.env["HYPERMEM_EMBED_MODEL"] = "another"
+        self.daemon.env[name] = value
         self.daemon.restart()
         client = self.daemon.client()
         got = client.get("/v1/spaces/a/query", q="zyzzyva").expect(200)
@@ -270,8 +280,8 @@ class Generations(VectorsTest):
 
         def switched():
             got = client.get("/v1/spaces/a/query", q="zyzzyva").expect(200)
-            return got["degraded"] == [] and got["facts"] == before["facts"]
-        harness.wait_until(switched, 30, "the new generation gives the same vectors")
+            return got["degraded"] == [] and is_switched(before["facts"], got["facts"])
+        harness.wait_until(switched, 30, "the new generation is used")
 
 
 class WithReranker(VectorsTest):
