@@ -77,7 +77,8 @@ class Conversation:
     def next_calls(self):
         kind = self.random.random()
         if kind < 0.02 and self.names:
-            return [self.flush_all()] + [self.delete() for _ in range(self.random.randint(0, 2))]
+            count = self.random.randint(0, min(2, len(self.names)))
+            return [self.flush_all()] + [self.delete() for _ in range(count)]
         if kind < 0.05:
             body = {"session": self.random.choice(SESSIONS)}
             waits = {"wait": True} if self.random.random() < 0.5 else {}
