@@ -211,6 +211,10 @@ typedef void store_done_fn(struct batch *batch, enum err_code code, const struct
 enum err_code store_submit(struct store *store, struct batch *batch, enum store_queue queue,
                            store_done_fn *done, void *arg, struct err *err) MUST_USE;
 
+/* What store_submit() would say now: for work that is paid for before it can be stored. */
+enum err_code store_may_submit(struct store *store, enum store_queue queue,
+                               struct err *err) MUST_USE;
+
 /* One watcher: called on the writer thread after a commit, once a changed space; only hands over.
  * A dropped space is told with dropped = true. Set before the first submit. */
 struct store_change {

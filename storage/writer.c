@@ -608,6 +608,15 @@ enum err_code store_submit(struct store *store, struct batch *batch, enum store_
     return code;
 }
 
+enum err_code store_may_submit(struct store *store, enum store_queue queue, struct err *err)
+{
+    struct writer *w = store->writer;
+    pthread_mutex_lock(&w->mutex);
+    enum err_code code = may_submit_locked(w, queue, err);
+    pthread_mutex_unlock(&w->mutex);
+    return code;
+}
+
 void store_watch(struct store *store, store_watch_fn *watch, void *arg)
 {
     store->writer->watch = watch;

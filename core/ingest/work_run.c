@@ -128,7 +128,8 @@ static enum step_verdict prepare(struct step *step)
     if (next == WORK_APPLY)
         return want_lane(work);
     ASSERT(next == WORK_CALL);
-    if (at_fault_point(FAULT_WORK_BEFORE_CALL, &err) != ERR_OK)
+    rc = store_may_submit(work->works->services->store, STORE_STAGES, &err);
+    if (rc != ERR_OK || at_fault_point(FAULT_WORK_BEFORE_CALL, &err) != ERR_OK)
         return failed(work, &err);
     step->call = &work->call;
     step->run = answered;

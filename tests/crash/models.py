@@ -13,6 +13,7 @@ import threading
 import time
 
 import clients
+import failures
 import harness
 import rounds
 from model_server import ModelServer
@@ -21,6 +22,7 @@ POINTS = {"work.before_call": 12, "work.after_answer": 12, "work.after_commit": 
           "stage.after_build": 8, "stage.after_commit": 8, "writer.mid_apply": 60}
 SPACES = ("m0", "m1", "m2")
 LIFE_S = 8
+BAD_S, BAD_CALLS = 3, 4  # those that were on their way
 STEPS = 12  # of each teller in a life
 LINES = ("We talked about %s with %d friends.", "The price of %s is %d euros now.",
          "I dreamt of %s for %d nights.", "Correction: %s cost %d euros.")
@@ -107,6 +109,12 @@ class Teller:
                 if job["state"] in ("pending", "running", "waiting")]
 
 
+def settings(models):
+    return {"HYPERMEM_LLM_BASE_URL": models.url, "HYPERMEM_LLM_MODEL": "fake",
+            "HYPERMEM_LLM_ATTEMPTS": "1", "HYPERMEM_LLM_PATIENCE_S": "5",
+            "HYPERMEM_STAGE_PACE_MS": "0"}
+
+
 class Arc:
     """A directory, three tellers, one model that outlives the daemons."""
 
@@ -132,10 +140,7 @@ class Arc:
         shutil.rmtree(self.home, ignore_errors=True)
 
     def life(self, *options):
-        return rounds.Life(self.data_dir, options=options, env={
-            "HYPERMEM_LLM_BASE_URL": self.models.url, "HYPERMEM_LLM_MODEL": "fake",
-            "HYPERMEM_LLM_ATTEMPTS": "1", "HYPERMEM_LLM_PATIENCE_S": "5",
-            "HYPERMEM_STAGE_PACE_MS": "0"})
+        return rounds.Life(self.data_dir, options=options, env=settings(self.models))
 
     def busy_life(self, options, is_over):
         with self.life(*options) as life:
@@ -204,7 +209,65 @@ class Arc:
             "%s %d" % item for item in sorted(self.hits.items()) if item[1]))
 
 
+def bad_disk(rule, status, mend):
+    """What a model answers cannot be kept: it is not asked over and over meanwhile, and when writing
+    works again all of it is told, nothing by rule. mend(scene, life) gives the life after it."""
+    with failures.Scene(rule) as scene, ModelServer(delay_s=0.02) as models:
+        person = Teller("m0", 7)
+        with rounds.Life(scene.data_dir, scene.shim, env=settings(models)) as life:
+            with life.must_be_ready().client() as client:
+                told = tell_bad_disk(scene, models, person, client, status)
+            with mend(scene, models, life) as again:
+                with again.must_be_ready().client() as client:
+                    check_told(person, client)
+                again.stop()
+        rounds.fsck(scene.data_dir)
+    return told
+
+
+def tell_bad_disk(scene, models, person, client, status):
+    for _ in range(8):
+        some = [person.turn() for _ in range(12)]
+        client.post(person.path + "/turns", {"turns": some}).expect(202)
+        person.there |= {turn["id"] for turn in some}
+    client.post(person.path + "/flush", wait=False).expect(202)
+    harness.wait_until(lambda: models.stats()["requests"] >= 4, 20, "the model is asked")
+    scene.shim.fail_now(True)
+    harness.wait_until(lambda: client.put("/v1/spaces/other").status == status, 20, "a bad disk")
+    before = models.stats()["requests"]
+    time.sleep(BAD_S)
+    asked = models.stats()["requests"] - before
+    if asked > BAD_CALLS:
+        raise clients.Wrong("the model was asked %d times for nothing" % asked)
+    person.verify(client)
+    waiting = len(person.unfinished(client))
+    if not waiting:
+        raise AssertionError("all was done before the disk was bad")
+    return "%d calls meanwhile, %d jobs waited" % (asked, waiting)
+
+
+def check_told(person, client):
+    harness.wait_until(lambda: client.put("/v1/spaces/other").status in (200, 201), 20, "writes")
+    person.verify_end(client)
+    for row in clients.list_all(client, person.space, "episodes"):
+        if row["degraded"]:
+            raise clients.Wrong("%s is by rule" % row["id"])
+
+
+def make_room(scene, _, life):
+    scene.shim.fail_now(False)
+    return life
+
+
+def replace_disk(scene, models, life):
+    life.daemon.kill()
+    scene.shim.undo()
+    return rounds.Life(scene.data_dir, env=settings(models))
+
+
 def run(tally, seed, count):
+    tally.check("with models: a full disk", lambda: bad_disk("data:1:enospc:0", 507, make_room))
+    tally.check("with models: a broken disk", lambda: bad_disk("sync:1:eio:1", 503, replace_disk))
     with Arc(seed) as arc:
         for number in range(1, count + 1):
             if not tally.check("with models: round %d of %d" % (number, count), arc.round):

@@ -57,7 +57,7 @@ class Life:
 
     def __init__(self, data_dir, shim=None, options=(), binary="", env=None):
         self.daemon = harness.Daemon(*OPTIONS, *options, data_dir=data_dir, fault=True, start=False,
-                                     env=shim.begin() if shim else env)
+                                     env=dict(env or {}, **(shim.begin() if shim else {})))
         self.daemon.binary = binary or self.daemon.binary
         self.daemon.spawn()
 

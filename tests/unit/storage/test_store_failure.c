@@ -47,6 +47,7 @@ static void expect_reads_only(enum err_code code)
     struct err err;
     ck_assert_int_eq(submit_now(put("refused", "x"), &err), code);
     ck_assert_int_eq(err.code, code);
+    ck_assert_int_eq(store_may_submit(fx.store, STORE_STAGES, NULL), code);
     expect_row(&fx, space, KIND_TURN_ID, STR("old"), STR("v"));
     expect_absent(&fx, space, KIND_TURN_ID, STR("new"));
 }
@@ -65,6 +66,7 @@ START_TEST(full_disk_refuses_until_a_probe_succeeds)
     bad_disk_set(DISK_GOOD);
     storage_probe_write(fx.store);
     wait_state(&fx, STORE_OK);
+    ck_assert_int_eq(store_may_submit(fx.store, STORE_STAGES, NULL), ERR_OK);
     ck_assert_int_eq(apply(&fx, put("new", "v")), ERR_OK);
     expect_row(&fx, space, KIND_TURN_ID, STR("new"), STR("v"));
     ck_assert_uint_eq(stat_of(&fx, space).v[STAT_SEQ], 3);
