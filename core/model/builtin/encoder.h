@@ -44,6 +44,7 @@ struct encoder_about {
     const char *pooling;     /* "mean" or "cls" */
     const char *dtype;       /* of the weights: "f32", "f16", "bf16" */
     const char *kernels;     /* instruction set of the row operations */
+    bool blas;               /* OpenBLAS makes the larger products; false: it can't be trusted */
     uint32_t dimension;      /* of a vector */
     uint32_t max_tokens;     /* of a sequence, with its special tokens */
     bool has_head;           /* a cross-encoder: encoder_score() works */
@@ -66,7 +67,7 @@ typedef bool encoder_stop_fn(void *arg);
 struct encoder_texts {
     const struct str *texts; /* UTF-8; empty ones are allowed */
     uint32_t n;
-    struct str prefix;     /* put before each text, and before the first piece of a long one */
+    struct str prefix;
     bool truncate;         /* else long texts are split */
     encoder_stop_fn *stop; /* NULL: the call can't be stopped */
     void *arg;
