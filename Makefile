@@ -42,11 +42,11 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 # ---- Libraries ---------------------------------------------------------------------------------
 
-LIB_PCS := libuv libmicrohttpd libcurl jansson lmdb libutf8proc inih libxxhash
+LIB_PCS := libuv libmicrohttpd libcurl jansson lmdb libutf8proc inih libxxhash openblas
 LIB_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIB_PCS) 2>/dev/null))
 LIB_LIBS := $(shell pkg-config --libs $(LIB_PCS) 2>/dev/null)
 ifeq ($(LIB_LIBS),)
-LIB_LIBS := -luv -lmicrohttpd -lcurl -ljansson -llmdb -lutf8proc -linih
+LIB_LIBS := -luv -lmicrohttpd -lcurl -ljansson -llmdb -lutf8proc -linih -lopenblas
 endif
 LIB_LIBS += -lstemmer -lm -pthread
 CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null || echo -lcheck)
@@ -97,7 +97,7 @@ endif
 
 # Each kernel file has its own instruction set; nothing else may be built with one.
 ifneq ($(X86),)
-KF_avx2   := -mavx2 -mfma
+KF_avx2   := -mavx2 -mfma -mf16c
 KF_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq
 endif
 kernel_flags = $(if $(findstring /kernels/,$(1)),$(KF_$(basename $(notdir $(1)))))

@@ -44,6 +44,7 @@ build    hdr:libstemmer.h           libstemmer-dev
 build    hdr:ini.h                  libinih-dev
 build    hdr:xxhash.h               libxxhash-dev
 build    hdr:curl/curl.h            libcurl4-openssl-dev
+build    hdr:openblas_config.h      libopenblas-pthread-dev
 build    file:/usr/share/zoneinfo   tzdata
 runtime  so:libuv.so.1              libuv1|libuv1t64
 runtime  so:libmicrohttpd.so.12     libmicrohttpd12|libmicrohttpd12t64
@@ -53,6 +54,7 @@ runtime  so:libutf8proc.so          libutf8proc2|libutf8proc3
 runtime  so:libstemmer.so.0d        libstemmer0d
 runtime  so:libinih.so.1            libinih1
 runtime  so:libcurl.so.4            libcurl4|libcurl4t64
+runtime  so:libopenblas.so.0        libopenblas0-pthread
 runtime  file:/usr/share/zoneinfo   tzdata
 test     hdr:check.h                check
 test     cmd:clang                  clang-14|clang
