@@ -23,7 +23,9 @@ static enum err_code load(const struct source *s, struct str json, json_t **out)
 {
     json_error_t fault;
     *out = json_loadb(json.at, json.len, JSON_ALLOW_NUL, &fault);
-    if (*out == NULL && json_error_code(&fault) == json_error_out_of_memory)
+    /* Some of its allocations fail without a word. */
+    if (*out == NULL &&
+        (json_error_code(&fault) == json_error_out_of_memory || fault.text[0] == '\0'))
         return no_memory(s);
     if (*out == NULL)
         return err_set(s->err, ERR_INVALID, "%s: line %d: %s", s->name, fault.line, fault.text);
