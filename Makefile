@@ -273,6 +273,7 @@ unit:
 
 api:
 	+@$(MAKE_THIS) bin
+	@PYTHON=$(PYTHON) docker/model.sh '$(MODEL_DIR)' || true
 	+@$(MAKE_TEST) bin
 	@$(STAGE) api $(PYTHON) tests/api/run.py $(if $(T),--only '$(T)')
 
@@ -336,12 +337,16 @@ SAMPLE ?= tests/data/sample.json
 run:
 	@docker/deps.sh --check --build || docker/deps.sh --build
 	+@$(MAKE_THIS) bin
+	+@$(MAKE_THIS) model || echo 'make run goes on without the model: memories are searched by words'
 	@tests/demo.sh $(BIN) $(LISTEN) $(DATA_DIR) $(SAMPLE)
 
 PREFIX ?= /usr/local
 install: $(BIN)
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/hypermemd
 	install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/hypermem/LICENSE
+	@test ! -d $(MODEL_DIR) || docker/model.sh --check $(MODEL_DIR)
+	@test ! -d $(MODEL_DIR) || (cd $(MODEL_DIR) && find . -type f -exec install -D -m 0644 {} \
+	    $(DESTDIR)$(PREFIX)/share/hypermem/models/all-MiniLM-L6-v2/{} \;)
 
 docker:
 	docker build -f docker/Dockerfile --build-arg VERSION='$(VERSION)' -t hypermem:latest .
