@@ -7,9 +7,9 @@
  *   rerank_model_dir  a directory, or empty: none
  *
  * A directory that is named and has no model is an error, and so is one that is named beside the
- * same purpose's endpoint. One that is only looked for and is broken is an error, too: a memory that
- * silently searches by words alone is not what was installed. An endpoint keeps the default from
- * being looked for. */
+ * same purpose's endpoint. One that is only looked for and is broken is an error, too: a memory
+ * that silently searches by words alone is not what was installed. An endpoint keeps the default
+ * from being looked for. */
 #ifndef HM_SERVER_BUILTIN_MODELS_H
 #define HM_SERVER_BUILTIN_MODELS_H
 

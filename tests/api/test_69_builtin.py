@@ -221,8 +221,9 @@ class Meaning(Builtin):
         self.complete(client)
         self.assertEqual(self.space(client)["models"]["embed"],
                          {"provider": "builtin", "model": DEFAULT})
-        for question, answer in (("young canine pets", "puppy"), ("musical family member", "violin"),
-                                 ("injuries of athletes", "ankle"), ("metal trade", "steel")):
+        asked = {"young canine pets": "puppy", "musical family member": "violin",
+                 "injuries of athletes": "ankle", "metal trade": "steel"}
+        for question, answer in asked.items():
             got = client.get("/v1/spaces/a/query", q=question).expect(200)
             self.assertEqual(got["degraded"], [])
             self.assertIn(answer, got["facts"][0]["content"], question)
