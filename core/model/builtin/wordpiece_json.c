@@ -221,10 +221,11 @@ static enum err_code take_pieces(const struct source *s, struct wordpiece *w, js
     json_t *id;
     json_object_foreach(pieces, key, id)
     {
-        size_t len = strlen(key);
-        memcpy(copy, key, len);
-        vocab__put(&w->vocab, (struct str){copy, len}, (uint32_t)json_integer_value(id));
-        copy += len;
+        struct str piece = str_of(key);
+        memcpy(copy, piece.at, piece.len);
+        piece.at = copy;
+        vocab__put(&w->vocab, piece, (uint32_t)json_integer_value(id));
+        copy += piece.len;
     }
     return ERR_OK;
 }
