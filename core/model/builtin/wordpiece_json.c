@@ -189,8 +189,8 @@ static enum err_code take_added(const struct source *s, struct wordpiece *w, con
     return code;
 }
 
-/* The bytes of all pieces, which are copied as one (jansson takes no NUL in a key); 0 when something
- * is wrong. */
+/* The bytes of all pieces, which are copied as one (jansson takes no NUL in a key); 0 when
+ * something is wrong. */
 static size_t size_of(json_t *pieces)
 {
     const char *key;
