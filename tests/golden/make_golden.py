@@ -209,7 +209,7 @@ def golden_encoder(name, folder, texts):
 
 
 def cut_pair(a, b, most):
-    """How many pieces of each side are left where both may have `most`: README.md tells the rule."""
+    """Pieces of each side that are left where both may have `most`; README.md tells the rule."""
     if a + b <= most:
         return a, b
     short, long = min(a, b), max(a, b)

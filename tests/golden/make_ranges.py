@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Prints core/text/basic_ranges.c: which characters the reference tokenizer drops, takes for
-punctuation, strips as accents, or puts in canonical order among those it keeps. It is asked about every one, because its tables are of an edition
-of Unicode of its own. Run by hand, with the package `tokenizers`:
+punctuation, strips as accents, or puts in canonical order among those it keeps. It is asked about
+every one, because its tables are of an edition of Unicode of its own. Run by hand, with the package
+`tokenizers`:
 
     VENV/bin/python tests/golden/make_ranges.py > core/text/basic_ranges.c
+    clang-format -i core/text/basic_ranges.c
 """
 import tokenizers
 

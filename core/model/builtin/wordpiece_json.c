@@ -189,8 +189,8 @@ static enum err_code take_added(const struct source *s, struct wordpiece *w, con
     return code;
 }
 
-/* The bytes of all pieces, which are copied as one (jansson takes no NUL in a key); 0 when something
- * is wrong. */
+/* The bytes of all pieces, which are copied as one (jansson takes no NUL in a key); 0 when
+ * something is wrong. */
 static size_t size_of(json_t *pieces)
 {
     const char *key;
@@ -221,10 +221,11 @@ static enum err_code take_pieces(const struct source *s, struct wordpiece *w, js
     json_t *id;
     json_object_foreach(pieces, key, id)
     {
-        size_t len = strlen(key);
-        memcpy(copy, key, len);
-        vocab__put(&w->vocab, (struct str){copy, len}, (uint32_t)json_integer_value(id));
-        copy += len;
+        struct str piece = str_of(key);
+        memcpy(copy, piece.at, piece.len);
+        piece.at = copy;
+        vocab__put(&w->vocab, piece, (uint32_t)json_integer_value(id));
+        copy += piece.len;
     }
     return ERR_OK;
 }

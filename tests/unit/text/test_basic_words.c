@@ -110,6 +110,11 @@ START_TEST(places_in_the_text)
 }
 END_TEST
 
+static void put(char *to, struct str bytes)
+{
+    memcpy(to, bytes.at, bytes.len);
+}
+
 /* I.e. characters after all steps, not bytes. */
 START_TEST(long_words)
 {
@@ -119,7 +124,7 @@ START_TEST(long_words)
     for (uint32_t most = 1; most <= BASIC_WORD_CHARS; most = most * 2 + 1) {
         for (uint32_t n = most; n <= most + 1 && n <= 1100; n++) {
             for (uint32_t i = 0; i < n; i++)
-                memcpy(text + (size_t)3 * i, "\u0e01", 3);
+                put(text + (size_t)3 * i, STR("\u0e01"));
             basic_words_init(&words, (struct str){text, (size_t)3 * n}, ALL, most);
             ck_assert(basic_words_next(&words, &word));
             ck_assert_uint_eq(word.chars, n);
@@ -139,7 +144,7 @@ START_TEST(many_marks)
     struct basic_word word;
     text[0] = 'x';
     for (size_t i = 0; i < 500; i++)
-        memcpy(text + 1 + 4 * i, i % 2 == 0 ? "\U0001d16d" : "\U0001d165", 4);
+        put(text + 1 + 4 * i, i % 2 == 0 ? STR("\U0001d16d") : STR("\U0001d165"));
     basic_words_init(&words, (struct str){text, sizeof text}, ALL, BASIC_WORD_CHARS);
     ck_assert(basic_words_next(&words, &word));
     ck_assert_uint_eq(word.chars, 501);

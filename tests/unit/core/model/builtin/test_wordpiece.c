@@ -381,6 +381,11 @@ START_TEST(cuts)
 END_TEST
 
 /* Past the stretch that is searched for tokens at once, and across its end. */
+static void put(char *to, struct str bytes)
+{
+    memcpy(to, bytes.at, bytes.len);
+}
+
 START_TEST(long_texts)
 {
     enum { WORDS = 5000 };
@@ -389,12 +394,12 @@ START_TEST(long_texts)
     write_file(VOCAB, SMALL);
     open_it();
     for (size_t i = 0; i < WORDS; i++)
-        memcpy(text + i * 6, i % 7 == 6 ? "[SEP] " : "hello ", 6);
+        put(text + i * 6, i % 7 == 6 ? STR("[SEP] ") : STR("hello "));
     ck_assert_uint_eq(wordpiece_encode(w, (struct str){text, WORDS * 6}, ids, WORDS, NULL), WORDS);
     for (size_t i = 0; i < WORDS; i++)
         ck_assert_uint_eq(ids[i], i % 7 == 6 ? 3 : 5);
     memset(text, 'a', WORDS * 6); /* a word that is longer than the stretch */
-    memcpy(text + WORDS * 6, "[SEP]hello", 10);
+    put(text + WORDS * 6, STR("[SEP]hello"));
     ck_assert_uint_eq(wordpiece_encode(w, (struct str){text, WORDS * 6 + 10}, ids, 5, NULL), 3);
     ck_assert(ids[0] == 1 && ids[1] == 3 && ids[2] == 5);
 }
