@@ -14,10 +14,10 @@ import tempfile
 import common
 from common import median, say
 
-ROUNDS, ASKS, THREADS, BATCH = 3, 40, 4, 32
+ROUNDS, ASKS, THREADS, BATCH = 5, 20, 4, 32
 # So many turns of the conversation make one text, over and over: most are short, some are long.
 JOINED = (1, 1, 2, 1, 3, 8)
-TEXTS = 8 * BATCH
+TEXTS = 4 * BATCH
 QUESTION = "When did Nora start to play in the quartet?"
 LIMIT_MIB = 64
 
@@ -189,8 +189,9 @@ def run():
             about["model"], about["dtype"], about["kernels"], "yes" if about["blas"] else "no",
             about["opened_ms"]))
         memory = ours.tell("memory %d" % THREADS)
-        notes.append("private KiB beside the mapped file: %d before, %d opened, %d after %d threads"
-                     % (memory["before_kib"], memory["opened_kib"], memory["encoded_kib"], THREADS))
+        notes.append("private KiB beside the mapped file: %d before, %d opened, at most %d while %d "
+                     "threads encoded, %d after" % tuple(memory[name] for name in (
+                         "before_kib", "opened_kib", "encoded_kib", "threads", "after_kib")))
         ids = ours.tell("ids")["ids"]
         tokens = ours.tell("all")["tokens"]
         lengths = sorted(len(row) for row in ids[1:])
