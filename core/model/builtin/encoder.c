@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "core/model/builtin/encoder_int.h"
 #include "core/text/sentence.h"
@@ -37,9 +38,9 @@ struct batch {
     struct bert_batch packed;
     uint32_t *starts, *ids;
     uint8_t *types;
-    void *scratch;
+    void *scratch; /* the first of all of these, in one block of `bytes` */
     float *pooled, *logits;
-    char *all; /* what holds these */
+    size_t bytes;
 };
 
 static enum err_code no_memory(struct err *err)
@@ -90,26 +91,27 @@ static size_t aligned(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* One block for all: freed blocks of one size are given again without the system's help. */
+/* One block for all, from the system and back to it: the heap would keep it for each thread. Fresh
+ * pages cost a hundredth of what is computed in them. */
 static bool batch_init(struct batch *b, const struct encoder *e, uint32_t tokens, bool has_types)
 {
     uint32_t longest = e->about.max_tokens < tokens ? e->about.max_tokens : tokens;
+    size_t scratch = aligned(bert_scratch_bytes(e->bert, tokens, longest));
     size_t starts = aligned((tokens / 2 + 1) * sizeof *b->starts);
-    size_t logits = aligned((size_t)(tokens / 2) * sizeof *b->logits);
     size_t ids = aligned(tokens * sizeof *b->ids);
     size_t types = has_types ? aligned(tokens) : 0;
+    size_t logits = aligned((size_t)(tokens / 2) * sizeof *b->logits);
     size_t pooled = aligned((size_t)(tokens / 2) * e->about.dimension * sizeof(float));
-    size_t scratch = bert_scratch_bytes(e->bert, tokens, longest);
-    char *at = aligned_alloc(ALIGNMENT, starts + ids + types + logits + pooled + scratch);
-    b->all = at;
-    if (at == NULL)
+    b->bytes = scratch + starts + ids + types + logits + pooled;
+    char *at = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
         return false;
-    b->starts = (uint32_t *)(void *)at;
+    b->scratch = at;
+    b->starts = (uint32_t *)(void *)(at += scratch);
     b->ids = (uint32_t *)(void *)(at += starts);
     b->types = (uint8_t *)(at += ids);
     b->logits = (float *)(void *)(at += types);
-    b->pooled = (float *)(void *)(at += logits);
-    b->scratch = at + pooled;
+    b->pooled = (float *)(void *)(at + logits);
     b->packed.starts = b->starts;
     b->packed.ids = b->ids;
     b->packed.types = has_types ? b->types : NULL;
@@ -200,7 +202,7 @@ static uint32_t share_of(const struct group *g)
 
 static enum err_code group_run(struct group *g)
 {
-    struct batch b = {.all = NULL};
+    struct batch b;
     enum err_code code = ERR_OK;
     if (g->n == 0)
         return ERR_OK;
@@ -212,7 +214,7 @@ static enum err_code group_run(struct group *g)
         (void)fill_batch(&b, g, g->pieces + done, g->n - done, most);
         code = run_batch(g, &b, g->pieces + done);
     }
-    free(b.all);
+    (void)munmap(b.scratch, b.bytes);
     g->tokens += g->n_ids;
     g->n_ids = g->n = 0;
     return code;

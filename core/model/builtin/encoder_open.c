@@ -14,7 +14,7 @@ enum {
     STRIPE_BYTES = 4096,
     /* A batch's scratch is held to this, but for one sequence of full length: four workers, their
      * buffers in OpenBLAS and the tokenizer stay below 64 MiB. */
-    SCRATCH_BYTES = 8 << 20,
+    SCRATCH_BYTES = 6 << 20,
 };
 
 struct opening {
