@@ -139,7 +139,7 @@ static enum err_code make_scores(struct scan *s, uint32_t n, float value,
 
 /* --- what edges add --- */
 
-static enum err_code propagate_node(const struct scan *s, const struct vectors_side *side,
+static inline enum err_code propagate_node(const struct scan *s, const struct vectors_side *side,
                                     const struct vectors_scores *edges, float *score,
                                     struct err *err)
 {
@@ -162,15 +162,21 @@ static enum err_code propagate_value(const struct scan *s, const struct store_it
                                      const struct vectors_scores *edges, struct vectors_scores *out,
                                      struct err *err)
 {
+    struct vectors_sides sides;
     struct vectors_side side;
     uint64_t first = (uint64_t)vectors__number(item->key) * SIDE_NODES;
-    for (uint32_t i = 0; i < SIDE_NODES && first + i < out->n; i++) {
-        float *score = &out->at[first + i];
-        if (!vectors_side_read(item->value, i, &side))
+    if (first >= out->n)
+        return ERR_OK;
+    if (!vectors__sides_read(item->value, &sides))
+        return vectors__damaged("the side value of document", (uint32_t)first, err);
+    float *scores = out->at + first;
+    uint32_t n = out->n - first < sides.n ? out->n - (uint32_t)first : sides.n;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!vectors__sides_at(&sides, i, &side))
             return vectors__damaged("the side value of document", (uint32_t)first + i, err);
-        if (side.n == 0 || *score == VECTORS_ABSENT)
+        if (side.n == 0 || scores[i] == VECTORS_ABSENT)
             continue;
-        enum err_code rc = propagate_node(s, &side, edges, score, err);
+        enum err_code rc = propagate_node(s, &side, edges, &scores[i], err);
         if (rc != ERR_OK)
             return rc;
     }
