@@ -63,11 +63,25 @@ static inline float clamp(float x)
     return x > 1 ? 1 : x < -1 ? -1 : x;
 }
 
-static void score(struct scan *s, const struct vectors_block *block)
+/* Where the rows of the next block will be: most have a head as long as this one's, and where that
+ * is wrong, lines beside are asked for. */
+static void note_next(const struct vectors_block *block, const struct store_item *next,
+                      struct kernel_rows *rows)
+{
+    size_t head = BLOCK_HEAD + (size_t)((const char *)block->values - block->nodes);
+    if (next->key.at == NULL || next->value.len <= head)
+        return;
+    rows->next = (const int8_t *)next->value.at + head;
+    rows->next_n = (next->value.len - head) / block->stride;
+}
+
+static void score(struct scan *s, const struct vectors_block *block, const struct store_item *next)
 {
     const struct kernels *k = s->view->kernels;
     if (s->query->mode == VECTORS_FAST) {
-        k->dot_rows(&s->wide, block->values, block->n, s->values);
+        struct kernel_rows rows = {.values = block->values, .n = block->n};
+        note_next(block, next, &rows);
+        k->dot_rows(&s->wide, &rows, s->values);
         return;
     }
     for (uint32_t i = 0; i < block->n; i++)
@@ -118,7 +132,7 @@ static enum err_code scan_layer(struct scan *s, unsigned layer, struct vectors_s
         if (rc != ERR_OK)
             break;
         prefetch(&walk.item);
-        score(s, &block);
+        score(s, &block, &walk.item);
         rc = note_values(s, &block, out, err);
     }
     vectors__walk_close(&walk);
@@ -140,8 +154,8 @@ static enum err_code make_scores(struct scan *s, uint32_t n, float value,
 /* --- what edges add --- */
 
 static inline enum err_code propagate_node(const struct scan *s, const struct vectors_side *side,
-                                    const struct vectors_scores *edges, float *score,
-                                    struct err *err)
+                                           const struct vectors_scores *edges, float *score,
+                                           struct err *err)
 {
     double lambda = (double)s->query->lambda, sum = 0;
     for (uint32_t i = 0; i < side->n; i++) {

@@ -12,11 +12,10 @@ static int32_t dot_i8(const int8_t *a, const int8_t *b, size_t n)
     return sum;
 }
 
-static void dot_rows(const struct kernel_query *query, const int8_t *rows, size_t n_rows,
-                     float *out)
+static void dot_rows(const struct kernel_query *query, const struct kernel_rows *rows, float *out)
 {
-    for (size_t row = 0; row < n_rows; row++) {
-        const int8_t *at = rows + row * query->n;
+    for (size_t row = 0; row < rows->n; row++) {
+        const int8_t *at = rows->values + row * query->n;
         int32_t sum = 0;
         for (size_t i = 0; i < query->n; i++)
             sum += (int32_t)at[i] * query->values[i];

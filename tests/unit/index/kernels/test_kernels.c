@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { LONGEST = 1024, SHORT = 130, ROWS = 5, GUARD = 64, SHIFTS = 4 };
 
@@ -143,10 +144,14 @@ static void fill_words(int16_t *words, size_t n)
         words[i] = (int16_t)(next_random() % 2 == 0 ? most : -(int32_t)(next_random() % most));
 }
 
+/* Rows that come next are asked for, never read. */
 START_TEST(rows_are_products_with_a_wide_query)
 {
     static int16_t words[LONGEST + GUARD];
+    const size_t size = (size_t)1 << 21;
+    int8_t *nowhere = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const struct kernels *k;
+    ck_assert_ptr_ne(nowhere, MAP_FAILED);
     fill();
     for
         EACH_TABLE(k)
@@ -157,9 +162,10 @@ START_TEST(rows_are_products_with_a_wide_query)
                 float out[ROWS + 1];
                 const int8_t *rows = bytes_a + n % SHIFTS;
                 const struct kernel_query q = {words + n % 3, n, 0.25f};
+                const struct kernel_rows all = {rows, ROWS, nowhere, n % 2 == 0 ? 1000 : 0};
                 fill_words(words + n % 3, n);
                 out[ROWS] = 77;
-                k->dot_rows(&q, rows, ROWS, out);
+                k->dot_rows(&q, &all, out);
                 for (size_t row = 0; row < ROWS; row++) {
                     int64_t sum = 0;
                     for (size_t i = 0; i < n; i++)
@@ -169,6 +175,25 @@ START_TEST(rows_are_products_with_a_wide_query)
                 ck_assert(out[ROWS] == 77);
             }
         }
+    ck_assert_int_eq(munmap(nowhere, size), 0);
+}
+END_TEST
+
+/* Each row that follows is asked for once, in its order: those of the block, then those behind. */
+START_TEST(what_is_asked_for_ahead)
+{
+    enum { WIDTH = 64, BLOCK = 10, NEXT = 4, FARTHER = 7 };
+    const struct kernel_rows rows = {bytes_a, BLOCK, bytes_b, NEXT};
+    for (size_t row = 0; row < BLOCK; row++) {
+        const int8_t *ahead = kernels__ahead(&rows, WIDTH, row, FARTHER);
+        size_t to = row + FARTHER;
+        if (to < BLOCK)
+            ck_assert_ptr_eq(ahead, bytes_a + to * WIDTH);
+        else if (to < BLOCK + NEXT)
+            ck_assert_ptr_eq(ahead, bytes_b + (to - BLOCK) * WIDTH);
+        else
+            ck_assert_ptr_eq(ahead, bytes_a + row * WIDTH);
+    }
 }
 END_TEST
 
@@ -185,10 +210,11 @@ START_TEST(the_largest_sums_of_a_wide_query)
                 float out;
                 int32_t most = n < 512 ? INT16_MAX : (int32_t)(16900000 / n);
                 const struct kernel_query q = {words, n, 1};
+                const struct kernel_rows one = {.values = bytes_a, .n = 1};
                 memset(bytes_a, -KERNELS_INT8, sizeof bytes_a);
                 for (size_t i = 0; i < n; i++)
                     words[i] = (int16_t)most;
-                k->dot_rows(&q, bytes_a, 1, &out);
+                k->dot_rows(&q, &one, &out);
                 ck_assert(out == (float)(-(int64_t)n * most * KERNELS_INT8));
             }
         }
@@ -389,6 +415,7 @@ Suite *suite_kernels(void)
     tcase_add_test(tcase, products_of_integers);
     tcase_add_test(tcase, products_of_the_extremes_do_not_saturate);
     tcase_add_test(tcase, rows_are_products_with_a_wide_query);
+    tcase_add_test(tcase, what_is_asked_for_ahead);
     tcase_add_test(tcase, the_largest_sums_of_a_wide_query);
     tcase_add_test(tcase, floats_agree);
     tcase_add_test(tcase, quantised_alike);
