@@ -6,7 +6,6 @@
 
 enum { PREFETCH_BYTES = 1024 };
 #define LENGTH_MAX 2.1e9f /* of a query by that of a row, both as integers: below 2^31 */
-#define NORM_LEAST 1e-12  /* of |h'|^2: below, a node and its edges cancel out */
 
 struct scan {
     const struct vectors_view *view;
@@ -153,23 +152,42 @@ static enum err_code make_scores(struct scan *s, uint32_t n, float value,
 
 /* --- what edges add --- */
 
-static inline enum err_code propagate_node(const struct scan *s, const struct vectors_side *side,
-                                           const struct vectors_scores *edges, float *score,
-                                           struct err *err)
+/* Of the nodes of one side value. */
+struct gathered {
+    float sums[SIDE_NODES], along[SIDE_NODES], across[SIDE_NODES];
+};
+
+/* The mean over n edges is the sum with all of them an n-th as long. False when damaged, as the
+ * next. */
+static bool gather_many(enum vectors_join join, const struct vectors_scores *edges,
+                        const struct vectors_side *side, struct gathered *all, uint32_t i)
 {
-    double lambda = (double)s->query->lambda, sum = 0;
-    for (uint32_t i = 0; i < side->n; i++) {
-        uint32_t parent = le32_get(side->edges + (size_t)i * 4);
+    double sum = 0, share = join == VECTORS_MEAN ? 1.0 / side->n : 1;
+    for (uint32_t k = 0; k < side->n; k++) {
+        uint32_t parent = le32_get(side->edges + (size_t)k * 4);
         if (parent >= edges->n)
-            return vectors__damaged("edge", parent, err);
+            return false;
         sum += (double)edges->at[parent];
     }
-    if (s->query->join == VECTORS_MEAN)
-        lambda /= side->n;
-    double norm2 = 1 + lambda * (2 * (double)side->along + lambda * (double)side->across);
-    sum = (double)*score + lambda * sum;
-    *score = norm2 < NORM_LEAST ? 0 : clamp((float)(sum / sqrt(norm2)));
-    return ERR_OK;
+    all->sums[i] = (float)(share * sum);
+    all->along[i] = (float)(share * (double)side->along);
+    all->across[i] = (float)(share * share * (double)side->across);
+    return true;
+}
+
+/* Nearly every node has one edge. */
+static inline bool gather(enum vectors_join join, const struct vectors_scores *edges,
+                          const struct vectors_side *side, struct gathered *all, uint32_t i)
+{
+    if (side->n > 1)
+        return gather_many(join, edges, side, all, i);
+    uint32_t parent = side->n != 0 ? le32_get(side->edges) : 0;
+    if (side->n != 0 && parent >= edges->n)
+        return false;
+    all->sums[i] = side->n != 0 ? edges->at[parent] : 0;
+    all->along[i] = side->n != 0 ? side->along : 0;
+    all->across[i] = side->n != 0 ? side->across : 0;
+    return true;
 }
 
 static enum err_code propagate_value(const struct scan *s, const struct store_item *item,
@@ -178,22 +196,19 @@ static enum err_code propagate_value(const struct scan *s, const struct store_it
 {
     struct vectors_sides sides;
     struct vectors_side side;
+    struct gathered all;
     uint64_t first = (uint64_t)vectors__number(item->key) * SIDE_NODES;
     if (first >= out->n)
         return ERR_OK;
     if (!vectors__sides_read(item->value, &sides))
         return vectors__damaged("the side value of document", (uint32_t)first, err);
-    float *scores = out->at + first;
     uint32_t n = out->n - first < sides.n ? out->n - (uint32_t)first : sides.n;
     for (uint32_t i = 0; i < n; i++) {
-        if (!vectors__sides_at(&sides, i, &side))
+        if (!vectors__sides_at(&sides, i, &side) || !gather(s->query->join, edges, &side, &all, i))
             return vectors__damaged("the side value of document", (uint32_t)first + i, err);
-        if (side.n == 0 || scores[i] == VECTORS_ABSENT)
-            continue;
-        enum err_code rc = propagate_node(s, &side, edges, &scores[i], err);
-        if (rc != ERR_OK)
-            return rc;
     }
+    const struct kernel_sides kernel = {all.sums, all.along, all.across, s->query->lambda};
+    s->view->kernels->propagate(&kernel, out->at + first, n);
     return ERR_OK;
 }
 

@@ -7,7 +7,7 @@
 
 #include "core/index/kernels/kernels.h"
 
-enum { STEP = 32, WORDS = 16, FLOATS = 8 };
+enum { STEP = 32, WORDS = 16, FLOATS = 8, DOUBLES = 4 };
 
 static inline __m256i load(const int8_t *at)
 {
@@ -230,6 +230,31 @@ static void scale(float *x, float a, size_t n)
         x[i] *= a;
 }
 
+static inline __m256d doubles(const float *at)
+{
+    return _mm256_cvtps_pd(_mm_loadu_ps(at));
+}
+
+static void propagate(const struct kernel_sides *sides, float *scores, size_t n)
+{
+    const __m256d lambda = _mm256_set1_pd((double)sides->lambda), one = _mm256_set1_pd(1);
+    const __m256d least = _mm256_set1_pd(KERNELS_NORM_LEAST), minus_one = _mm256_set1_pd(-1);
+    size_t i = 0;
+    for (; i + DOUBLES <= n; i += DOUBLES) {
+        __m256d score = doubles(scores + i), along = doubles(sides->along + i);
+        __m256d twice = _mm256_add_pd(along, along);
+        __m256d part = _mm256_fmadd_pd(lambda, doubles(sides->across + i), twice);
+        __m256d norm2 = _mm256_fmadd_pd(lambda, part, one);
+        __m256d x = _mm256_fmadd_pd(lambda, doubles(sides->sums + i), score);
+        x = _mm256_div_pd(x, _mm256_sqrt_pd(norm2));
+        x = _mm256_andnot_pd(_mm256_cmp_pd(norm2, least, _CMP_LT_OQ), x);
+        x = _mm256_max_pd(minus_one, _mm256_min_pd(one, x)); /* in this order a NaN stays one */
+        x = _mm256_blendv_pd(score, x, _mm256_cmp_pd(score, minus_one, _CMP_GE_OQ));
+        _mm_storeu_ps(scores + i, _mm256_cvtpd_ps(x));
+    }
+    kernels__propagate(sides, scores, i, n);
+}
+
 const struct kernels kernels__avx2 = {
     .name = "avx2",
     .dot_i8 = dot_i8,
@@ -241,6 +266,7 @@ const struct kernels kernels__avx2 = {
     .axpy_i8 = axpy_i8,
     .scale = scale,
     .norm2 = norm2,
+    .propagate = propagate,
 };
 #else
 #include "core/index/kernels/kernels.h"

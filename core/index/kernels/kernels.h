@@ -43,6 +43,13 @@ struct kernel_rows {
     size_t next_n;      /* 0: not known, or none */
 };
 
+/* What edges add to the scores of nodes, as core/index/vectors.h has it; 0 where there is none. */
+struct kernel_sides {
+    const float *sums;           /* of q.h_e */
+    const float *along, *across; /* |h'|^2 = 1 + lambda (2 along + lambda across) */
+    float lambda;
+};
+
 struct kernels {
     const char *name;
     int32_t (*dot_i8)(const int8_t *a, const int8_t *b, size_t n);
@@ -58,10 +65,15 @@ struct kernels {
     void (*axpy_i8)(float *y, float a, const int8_t *x, size_t n);
     void (*scale)(float *x, float a, size_t n);
     float (*norm2)(const float *x, size_t n); /* sum of squares */
+    /* scores = (scores + lambda sums) / |h'| in double, within -1 and 1; 0 where |h'|^2 is below
+     * KERNELS_NORM_LEAST. A score below -1 stays as it is: it is none. */
+    void (*propagate)(const struct kernel_sides *sides, float *scores, size_t n);
 };
 
 /* Below this 127 / x may overflow. */
 #define KERNELS_LEAST 0x1p-100f
+/* Below this a node and its edges cancel out. */
+#define KERNELS_NORM_LEAST 1e-12
 
 /* "auto" (or NULL): the best that runs here. NULL when there is none of that name or it does not
  * run here. */
@@ -79,6 +91,9 @@ static inline const int8_t *kernels__ahead(const struct kernel_rows *rows, size_
     to -= rows->n;
     return to < rows->next_n ? rows->next + to * width : rows->values + row * width;
 }
+
+/* The scalar one, for the ends of the others. */
+void kernels__propagate(const struct kernel_sides *sides, float *scores, size_t from, size_t n);
 
 extern const struct kernels kernels__scalar;
 #if defined(__x86_64__) || defined(__i386__)

@@ -198,6 +198,12 @@ static void scale(float *x, float a, size_t n)
         x[i] *= a;
 }
 
+/* Two at once gain nothing over one after the other: it is the roots that take the time. */
+static void propagate(const struct kernel_sides *sides, float *scores, size_t n)
+{
+    kernels__propagate(sides, scores, 0, n);
+}
+
 const struct kernels kernels__neon = {
     .name = "neon",
     .dot_i8 = dot_i8,
@@ -209,6 +215,7 @@ const struct kernels kernels__neon = {
     .axpy_i8 = axpy_i8,
     .scale = scale,
     .norm2 = norm2,
+    .propagate = propagate,
 };
 #else
 #include "core/index/kernels/kernels.h"

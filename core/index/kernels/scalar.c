@@ -90,6 +90,25 @@ static float norm2(const float *x, size_t n)
     return dot_f32(x, x, n);
 }
 
+void kernels__propagate(const struct kernel_sides *sides, float *scores, size_t from, size_t n)
+{
+    const double lambda = (double)sides->lambda;
+    for (size_t i = from; i < n; i++) {
+        double along = (double)sides->along[i], across = (double)sides->across[i];
+        double norm2 = 1 + lambda * (2 * along + lambda * across);
+        double x = ((double)scores[i] + lambda * (double)sides->sums[i]) / sqrt(norm2);
+        if (norm2 < KERNELS_NORM_LEAST)
+            x = 0;
+        if (scores[i] >= -1)
+            scores[i] = (float)(x > 1 ? 1 : x < -1 ? -1 : x);
+    }
+}
+
+static void propagate(const struct kernel_sides *sides, float *scores, size_t n)
+{
+    kernels__propagate(sides, scores, 0, n);
+}
+
 const struct kernels kernels__scalar = {
     .name = "scalar",
     .dot_i8 = dot_i8,
@@ -101,4 +120,5 @@ const struct kernels kernels__scalar = {
     .axpy_i8 = axpy_i8,
     .scale = scale,
     .norm2 = norm2,
+    .propagate = propagate,
 };

@@ -274,6 +274,71 @@ START_TEST(floats_agree)
 }
 END_TEST
 
+/* Some are none, some have no edge, of some node and edges nearly cancel out. */
+static void fill_sides(float *scores, float *sums, float *along, float *across, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t kind = next_random() % 8;
+        scores[i] = kind == 0 ? -2 : random_float();
+        sums[i] = kind == 1 ? 0 : 3 * random_float();
+        along[i] = kind == 1 ? 0 : kind == 2 ? -2 : random_float() / 4;
+        across[i] = kind == 1 ? 0 : kind == 2 ? 4 : 1 + random_float() / 2;
+    }
+}
+
+/* Against the formula; what is none, and what is behind the end, stays. */
+START_TEST(edges_are_added_as_the_formula_says)
+{
+    static float scores[SHORT + GUARD], sums[SHORT], along[SHORT], across[SHORT], is[SHORT + GUARD];
+    const float lambdas[] = {0, 0.5f, 2};
+    const struct kernels *k;
+    size_t outside = 0, cancelled = 0, none = 0;
+    for
+        EACH_TABLE(k)
+        {
+            for (size_t n = 0; n <= SHORT; n++) {
+                const struct kernel_sides sides = {sums, along, across, lambdas[n % 3]};
+                double lambda = (double)sides.lambda;
+                fill_sides(scores, sums, along, across, n);
+                memcpy(is, scores, sizeof is);
+                is[n] = 77;
+                k->propagate(&sides, is, n);
+                ck_assert(is[n] == 77);
+                for (size_t i = 0; i < n; i++) {
+                    double norm2 =
+                        1 + 2 * lambda * (double)along[i] + lambda * lambda * (double)across[i];
+                    double x = ((double)scores[i] + lambda * (double)sums[i]) / sqrt(norm2);
+                    none += scores[i] < -1;
+                    outside += fabs(x) > 1;
+                    cancelled += norm2 < KERNELS_NORM_LEAST;
+                    x = norm2 < KERNELS_NORM_LEAST ? 0 : x > 1 ? 1 : x < -1 ? -1 : x;
+                    near(is[i], scores[i] < -1 ? -2 : (float)x, 0.5f, k->name, n);
+                }
+            }
+        }
+    ck_assert(none != 0 && outside != 0 && cancelled != 0);
+}
+END_TEST
+
+START_TEST(no_edges_change_nothing_and_no_number_stays_none)
+{
+    const float none[] = {0, 0, 0, 0, 0};
+    const struct kernel_sides sides = {none, none, none, 0.5f};
+    const struct kernels *k;
+    for
+        EACH_TABLE(k)
+        {
+            float is[5] = {0.5f, 0.25f, -1, 1, 0};
+            k->propagate(&sides, is, 5);
+            ck_assert(is[0] == 0.5f && is[1] == 0.25f && is[2] == -1 && is[3] == 1 && is[4] == 0);
+            const float nan[] = {0, NAN, 0, 0, NAN};
+            const struct kernel_sides broken = {nan, none, none, 0.5f};
+            k->propagate(&broken, is, 5);
+            ck_assert(is[0] == 0.5f && isnan(is[1]) && is[2] == -1 && is[3] == 1 && isnan(is[4]));
+        }
+}
+END_TEST
+
 /* Bit for bit, and never outside -127 .. 127. */
 static void compare_quantised(const float *x, size_t n)
 {
@@ -418,6 +483,8 @@ Suite *suite_kernels(void)
     tcase_add_test(tcase, what_is_asked_for_ahead);
     tcase_add_test(tcase, the_largest_sums_of_a_wide_query);
     tcase_add_test(tcase, floats_agree);
+    tcase_add_test(tcase, edges_are_added_as_the_formula_says);
+    tcase_add_test(tcase, no_edges_change_nothing_and_no_number_stays_none);
     tcase_add_test(tcase, quantised_alike);
     tcase_add_test(tcase, the_greatest_becomes_127);
     tcase_add_test(tcase, what_is_no_vector_becomes_nothing);
