@@ -120,6 +120,30 @@ static void fill_embed(const struct encoder *encoder, struct models_options *opt
         options->embed.document_prefix = about->document_prompt;
 }
 
+static enum err_code check_prefix(const struct encoder *encoder, const char *param,
+                                  struct str prefix, struct err *err)
+{
+    uint32_t most = encoder_about(encoder)->max_tokens / 2;
+    if (encoder_count(encoder, prefix) <= most)
+        return ERR_OK;
+    return err_set_param(err, ERR_INVALID, param, "%s: more than %u tokens of the model", param,
+                         most);
+}
+
+/* What a call could only refuse, each time. */
+static enum err_code check_embed(const struct config_embed *config, const struct encoder *encoder,
+                                 struct err *err)
+{
+    const struct encoder_about *about = encoder_about(encoder);
+    if (config->dimensions > about->dimension)
+        return err_set_param(err, ERR_INVALID, "embed_dimensions",
+                             "embed_dimensions: the model has %u", about->dimension);
+    enum err_code code = check_prefix(encoder, "embed_query_prefix", config->query_prefix, err);
+    if (code == ERR_OK)
+        code = check_prefix(encoder, "embed_document_prefix", config->document_prefix, err);
+    return code;
+}
+
 enum err_code builtin_models_open(const struct config *config, const struct models_options *options,
                                   struct builtin_models *models, struct err *err)
 {
@@ -129,11 +153,8 @@ enum err_code builtin_models_open(const struct config *config, const struct mode
     enum err_code code = open_embed(config, embed, &models->embed, err);
     if (code == ERR_OK)
         code = open_rerank(config, rerank, &models->rerank, err);
-    if (code == ERR_OK && models->embed != NULL &&
-        config->embed.dimensions > encoder_about(models->embed)->dimension)
-        code = err_set_param(err, ERR_INVALID, "embed_dimensions", "embed_dimensions: %s has %u",
-                             encoder_about(models->embed)->name.at,
-                             encoder_about(models->embed)->dimension);
+    if (code == ERR_OK && models->embed != NULL)
+        code = check_embed(&config->embed, models->embed, err);
     if (code != ERR_OK)
         builtin_models_close(models);
     return code;

@@ -14,7 +14,8 @@ static bool is_over(void *arg)
 static void fail(struct call_state *s, const struct err *err)
 {
     if (err->code != ERR_UNAVAILABLE)
-        call_fail(s, MODEL_FAILURE_MEMORY, "%s", err->message);
+        call_fail(s, err->code == ERR_EXHAUSTED ? MODEL_FAILURE_MEMORY : MODEL_FAILURE_REPLY, "%s",
+                  err->message);
     else if (atomic_load_explicit(&s->models->stopped, memory_order_relaxed))
         call_fail(s, MODEL_FAILURE_STOPPED, "the daemon stops");
     else

@@ -125,6 +125,14 @@ class Encoder(Builtin):
         self.assertIn("embed_dimensions", self.refused(HYPERMEM_EMBED_MODEL_DIR=MEAN,
                                                        HYPERMEM_EMBED_DIMENSIONS="33"))
 
+    def test_prefixes(self):
+        client = self.start(HYPERMEM_EMBED_MODEL_DIR=MEAN, HYPERMEM_EMBED_QUERY_PREFIX="query: ")
+        self.assertIn('query_prefix="query: "', self.tell(client)["identity"])
+        for name in ("query", "document"):
+            param = "embed_%s_prefix" % name
+            self.assertIn(param, self.refused(HYPERMEM_EMBED_MODEL_DIR=MEAN,
+                                              **{"HYPERMEM_" + param.upper(): "query " * 100}))
+
     def test_a_stop_does_not_wait_for_it(self):
         client = self.start(HYPERMEM_EMBED_MODEL_DIR=MEAN, HYPERMEM_ENCODERS="1")
         text = "The boat of number %d stands by the river and the harbour, painted anew. " * 40
