@@ -7,8 +7,9 @@
  *
  *   ids        the ids that the model is fed, of all texts
  *   vector     the question's vector
- *   all        milliseconds of all texts but the question, `batch` a call
- *   ask N      milliseconds of the question, N times
+ *   all        milliseconds of all texts but the question, `batch` a call: of the processor, and of
+ *              the wall
+ *   ask N      the same of the question, N times
  *   memory N   private KiB without the mapped weights: before the model was opened, after it, and
  *              the most that was seen while N threads encoded all texts */
 #include <pthread.h>
@@ -42,11 +43,26 @@ static void must(enum err_code code, const struct err *err)
     exit(1);
 }
 
-static double now_ms(void)
+struct moment {
+    double wall_ms, cpu_ms;
+};
+
+static double read_ms(clockid_t clock)
 {
     struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    (void)clock_gettime(clock, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static struct moment now(void)
+{
+    return (struct moment){read_ms(CLOCK_MONOTONIC), read_ms(CLOCK_PROCESS_CPUTIME_ID)};
+}
+
+static struct moment since(struct moment start)
+{
+    struct moment end = now();
+    return (struct moment){end.wall_ms - start.wall_ms, end.cpu_ms - start.cpu_ms};
 }
 
 /* --- memory --- */
@@ -132,21 +148,31 @@ static void put_vector(struct bench *b, struct json_out *out)
 
 static void put_all(struct bench *b, struct json_out *out)
 {
-    double start = now_ms();
+    struct moment start = now();
     uint64_t tokens = embed_all(b);
-    out_real(out, "ms", now_ms() - start, 4);
+    struct moment took = since(start);
+    out_real(out, "cpu_ms", took.cpu_ms, 4);
+    out_real(out, "wall_ms", took.wall_ms, 4);
     out_u64(out, "tokens", tokens);
 }
 
 static void put_asks(struct bench *b, uint32_t n, struct json_out *out)
 {
+    struct moment took[ASKS_MAX];
     float *vector = room_for(b, 1);
-    out_array(out, "ms");
-    for (uint32_t i = 0; i < n && i < ASKS_MAX; i++) {
-        double start = now_ms();
+    n = n < ASKS_MAX ? n : ASKS_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        struct moment start = now();
         (void)embed(b, 0, 1, vector);
-        out_real(out, NULL, now_ms() - start, 4);
+        took[i] = since(start);
     }
+    out_array(out, "cpu_ms");
+    for (uint32_t i = 0; i < n; i++)
+        out_real(out, NULL, took[i].cpu_ms, 4);
+    out_end(out);
+    out_array(out, "wall_ms");
+    for (uint32_t i = 0; i < n; i++)
+        out_real(out, NULL, took[i].wall_ms, 4);
     out_end(out);
     free(vector);
 }
@@ -260,9 +286,9 @@ int main(int argc, char **argv)
     must(file_read(texts, &file, &err), &err);
     split_lines(&b, buf_str(&file));
     b.private_before = private_kib();
-    double start = now_ms();
+    struct moment start = now();
     must(encoder_open(b.dir, &b.encoder, &err), &err);
-    double opened_ms = now_ms() - start;
+    double opened_ms = since(start).wall_ms;
     struct json_out out = json_out_of(&line);
     out_object(&out, NULL);
     put_about(&b, &out, opened_ms);

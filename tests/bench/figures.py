@@ -16,6 +16,7 @@ import time
 import ablate
 import asking
 import common
+import encoder as encoder_bench
 import harness
 from model_server import ModelProcess
 from common import Daemon, load, median, say, spread
@@ -609,6 +610,14 @@ def disk(args):
                   "Split by kind, turns of 2 KB:\n\n%s" % split_by_kind(long)]
 
 
+def encoder(args):
+    """Rows that have nothing to be compared with are told without a verdict."""
+    found, notes = encoder_bench.run()
+    rows = [Row(what, reach, measured, ratio, yes(met) if ratio else "", encoder_bench.ROUNDS)
+            for what, reach, measured, ratio, met in found]
+    return rows, notes
+
+
 # ---- Quality ----------------------------------------------------------------------------------
 
 
@@ -645,4 +654,4 @@ def levels(args):
 
 ALL = collections.OrderedDict((function.__name__, function) for function in (
     post, ingest, told, calls, query, dense, large, http, start, memory, vectors, written, disk,
-    levels))
+    levels, encoder))

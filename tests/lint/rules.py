@@ -203,6 +203,7 @@ def silenced_files():
 BY_HAND = {
     "tests/golden/": {"numpy", "safetensors", "sentence_transformers", "tokenizers", "torch",
                       "transformers"},
+    "tests/bench/ort/": {"numpy", "onnxruntime"},
 }
 
 
