@@ -161,7 +161,7 @@ static enum err_code break_off(struct recall *r, uint32_t doc, const void *arg, 
 {
     (void)r;
     (void)arg;
-    (void)fine;
+    *fine = false;
     return err_set(err, ERR_INTERNAL, "document %u can't be read", doc);
 }
 
