@@ -45,6 +45,20 @@ struct rowop_mix {
     size_t out_step;
 };
 
+/* The same of int8, -127 .. 127, rows side by side: out[row][o] = x_scale[row] w_scale[o] times the
+ * product of the integers. n is at most 2^16, so that a sum fits 32 bits. */
+struct rowop_product_i8 {
+    const int8_t *x;
+    const float *x_scale;
+    size_t rows;
+    const int8_t *w;
+    const float *w_scale;
+    size_t outs, n;
+    float *out;
+    size_t out_step;
+    bool add;
+};
+
 struct rowop_norm {
     const float *gain, *shift; /* n each */
     float epsilon;
@@ -62,6 +76,7 @@ struct rowops {
     /* x = exp(scale x) / sum; scale >= 0, n >= 1 */
     void (*softmax)(float *x, float scale, size_t n);
     void (*product)(const struct rowop_product *p);
+    void (*product_i8)(const struct rowop_product_i8 *p);
     void (*mix)(const struct rowop_mix *m);
     void (*widen_f16)(float *out, const uint16_t *x, size_t n);
     void (*widen_bf16)(float *out, const uint16_t *x, size_t n);
