@@ -1,6 +1,6 @@
 /* How fast the built-in encoder is, and what memory it takes.
  *
- *   bench_encoder --model DIR --texts FILE [--batch 32] [--int8 1]
+ *   bench_encoder --model DIR --texts FILE [--batch 32]
  *
  * FILE has a text a line; the first is the question. Then one command a line on standard input, one
  * object of JSON a line on standard output, so that a script can run another encoder in turn:
@@ -31,7 +31,7 @@ struct bench {
     struct encoder *encoder;
     struct wordpiece *wordpiece;
     struct str texts[TEXTS_MAX];
-    uint32_t n, batch, int8;
+    uint32_t n, batch;
     uint64_t private_before;
 };
 
@@ -277,7 +277,6 @@ int main(int argc, char **argv)
         {.name = "model", .text = &b.dir, .doc = "directory of the model"},
         {.name = "texts", .text = &texts, .doc = "a text a line; the first is the question"},
         {.name = "batch", .number = &b.batch, .doc = "texts a call"},
-        {.name = "int8", .number = &b.int8, .doc = "1: quantised"},
     };
     if (!args_parse(argc, argv, args, sizeof args / sizeof args[0]) || b.dir == NULL ||
         texts == NULL || b.batch == 0)
@@ -289,8 +288,6 @@ int main(int argc, char **argv)
     b.private_before = private_kib();
     struct moment start = now();
     must(encoder_open(b.dir, &b.encoder, &err), &err);
-    if (b.int8 != 0)
-        must(encoder_quantise(b.encoder, &err), &err);
     double opened_ms = since(start).wall_ms;
     struct json_out out = json_out_of(&line);
     out_object(&out, NULL);

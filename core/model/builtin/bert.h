@@ -49,10 +49,6 @@ const struct bert_config *bert_config(const struct bert *bert);
 const struct linear *bert_linear(const struct bert *bert);
 enum tensor_type bert_type(const struct bert *bert); /* of its matrices */
 bool bert_has_head(const struct bert *bert);         /* with one label */
-/* The layers' weights as int8, a scale a row, on the heap: a quarter of what they are in f32. The
- * embeddings, attention and head stay as they are. Before any run. ERR_EXHAUSTED leaves it as it
- * was. */
-enum err_code bert_quantise(struct bert *bert, struct err *err) MUST_USE;
 /* Another set of row operations, for tests; OpenBLAS only if `blas`. */
 void bert_set_linear(struct bert *bert, struct linear way);
 

@@ -21,7 +21,6 @@ struct bert {
     struct matrix words, positions, types;
     struct rowop_norm norm; /* of the embeddings */
     struct bert_layer *layers;
-    void *codes; /* quantised weights, NULL: there are none */
     bool has_head;
     struct bert_linear pooler, classifier;
 };

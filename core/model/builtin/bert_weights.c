@@ -213,58 +213,7 @@ void bert_free(struct bert *bert)
     if (bert == NULL)
         return;
     arena_free(bert->arena);
-    free(bert->codes);
     free(bert);
-}
-
-/* --- quantising --- */
-
-enum { MATRICES = 6, CODES_ALIGNMENT = 64 };
-
-static void matrices_of(struct bert_layer *l, struct matrix *out[MATRICES])
-{
-    struct bert_linear *all[MATRICES] = {&l->query, &l->key, &l->value,
-                                         &l->mixed, &l->up,  &l->down};
-    for (int i = 0; i < MATRICES; i++)
-        out[i] = &all[i]->w;
-}
-
-/* Codes of one matrix and its scales behind them. */
-static size_t codes_bytes(const struct matrix *m)
-{
-    size_t bytes = (size_t)m->outs * m->n + m->outs * sizeof(float) + CODES_ALIGNMENT;
-    return bytes / CODES_ALIGNMENT * CODES_ALIGNMENT;
-}
-
-enum err_code bert_quantise(struct bert *bert, struct err *err)
-{
-    struct matrix *all[MATRICES];
-    size_t bytes = 0, widest = bert->config.inner;
-    matrices_of(&bert->layers[0], all); /* layers are alike */
-    for (int i = 0; i < MATRICES; i++)
-        bytes += codes_bytes(all[i]);
-    widest = bert->config.hidden > widest ? bert->config.hidden : widest;
-    float *wide = malloc(widest * sizeof *wide);
-    char *at = aligned_alloc(CODES_ALIGNMENT, bytes * bert->config.layers);
-    if (wide == NULL || at == NULL || bert->codes != NULL) {
-        free(wide);
-        free(at);
-        return err_set(err, ERR_EXHAUSTED, "no memory to quantise the model");
-    }
-    bert->codes = at;
-    for (uint32_t l = 0; l < bert->config.layers; l++) {
-        matrices_of(&bert->layers[l], all);
-        for (int i = 0; i < MATRICES; i++) {
-            size_t codes = (size_t)all[i]->outs * all[i]->n;
-            size_t room = codes_bytes(all[i]);
-            float *scales = (float *)(void *)(at + room - all[i]->outs * sizeof *scales);
-            ASSERT((char *)scales >= at + codes);
-            linear_quantise(&bert->way, all[i], (int8_t *)at, scales, wide);
-            at += room;
-        }
-    }
-    free(wide);
-    return ERR_OK;
 }
 
 const struct bert_config *bert_config(const struct bert *bert)

@@ -43,7 +43,7 @@ struct encoder_about {
     struct str name;         /* last component of the directory's real path */
     struct str origin;       /* _name_or_path of config.json; may be empty */
     const char *pooling;     /* "mean" or "cls" */
-    const char *dtype;       /* of the weights: "f32", "f16", "bf16"; "int8": quantised */
+    const char *dtype;       /* of the weights: "f32", "f16", "bf16" */
     const char *kernels;     /* instruction set of the row operations */
     bool blas;               /* OpenBLAS makes the larger products; false: it can't be trusted */
     uint32_t dimension;      /* of a vector */
@@ -59,10 +59,6 @@ struct encoder_about {
 /* ERR_NOT_FOUND: no such directory, or no model in it. ERR_INVALID: a file is broken, or of a kind
  * that isn't supported. ERR_EXHAUSTED: no memory. Messages name the file and the fault. */
 enum err_code encoder_open(const char *dir, struct encoder **out, struct err *err) MUST_USE;
-/* Makes the products of int8 from now on: dynamic, a scale a row, the layers' weights on the heap
- * (a quarter of their size in f32). Once, before anybody uses it; dtype and fingerprint change.
- * ERR_EXHAUSTED leaves the encoder as it was. */
-enum err_code encoder_quantise(struct encoder *encoder, struct err *err) MUST_USE;
 void encoder_close(struct encoder *encoder); /* no call may be under way; NULL is fine */
 const struct encoder_about *encoder_about(const struct encoder *encoder);
 

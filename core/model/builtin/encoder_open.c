@@ -250,20 +250,6 @@ enum err_code encoder_open(const char *dir, struct encoder **out, struct err *er
     return ERR_OK;
 }
 
-enum err_code encoder_quantise(struct encoder *encoder, struct err *err)
-{
-    struct encoder_about *about = &encoder->about;
-    const struct hash128 print = {about->fingerprint, 0};
-    enum err_code code = bert_quantise(encoder->bert, err);
-    if (code != ERR_OK)
-        return code;
-    about->dtype = "int8";
-    about->fingerprint = hash128_add(print, STR("int8")).low;
-    about->scratch_bytes =
-        bert_scratch_bytes(encoder->bert, encoder->batch_tokens, about->max_tokens);
-    return ERR_OK;
-}
-
 void encoder_close(struct encoder *encoder)
 {
     if (encoder == NULL)

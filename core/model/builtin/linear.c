@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that are quantised at once: they and the weights stay in the second cache. */
-enum { CODE_ROWS = 48 };
-
 enum { CHECK_ROWS = 67, CHECK_OUTS = 96, CHECK_N = 384 };
 
 struct piece {
@@ -57,8 +54,6 @@ static uint32_t wide_rows(const struct matrix *m)
 
 size_t linear_wide_bytes(const struct matrix *m)
 {
-    if (m->codes != NULL)
-        return CODE_ROWS * (m->n + sizeof(float));
     return m->type == TENSOR_F32 ? 0 : (size_t)wide_rows(m) * m->n * sizeof(float);
 }
 
@@ -73,50 +68,10 @@ void linear_widen(const struct rowops *ops, const struct matrix *m, size_t from,
         ops->widen_bf16(out, (const uint16_t *)m->at + from, n);
 }
 
-void linear_quantise(const struct linear *way, struct matrix *m, int8_t *codes, float *scales,
-                     float *wide)
-{
-    for (uint32_t o = 0; o < m->outs; o++) {
-        linear_widen(way->ops, m, (size_t)o * m->n, m->n, wide);
-        scales[o] = way->kernels->quantise(wide, m->n, codes + (size_t)o * m->n);
-    }
-    m->codes = codes;
-    m->scales = scales;
-}
-
-static void apply_codes(const struct linear *way, const struct matrix *m,
-                        const struct linear_rows *r, float *wide)
-{
-    float *scales = wide;
-    int8_t *codes = (int8_t *)(wide + CODE_ROWS);
-    for (uint32_t from = 0; from < r->rows; from += CODE_ROWS) {
-        uint32_t rows = r->rows - from < CODE_ROWS ? r->rows - from : CODE_ROWS;
-        for (uint32_t i = 0; i < rows; i++)
-            scales[i] = way->kernels->quantise(r->x + (size_t)(from + i) * m->n, m->n,
-                                               codes + (size_t)i * m->n);
-        way->ops->product_i8(&(struct rowop_product_i8){
-            .x = codes,
-            .x_scale = scales,
-            .rows = rows,
-            .w = m->codes,
-            .w_scale = m->scales,
-            .outs = m->outs,
-            .n = m->n,
-            .out = r->out + (size_t)from * m->outs,
-            .out_step = m->outs,
-            .add = r->add,
-        });
-    }
-}
-
 void linear_apply(const struct linear *way, const struct matrix *m, const struct linear_rows *r,
                   float *wide)
 {
     struct piece p = {.w = m->at, .outs = m->outs, .n = m->n, .out_step = m->outs, .out = r->out};
-    if (m->codes != NULL) {
-        apply_codes(way, m, r, wide);
-        return;
-    }
     if (m->type == TENSOR_F32) {
         apply_piece(way, &p, r);
         return;
@@ -158,7 +113,7 @@ static bool computes_right(const struct rowops *ops, float *room)
 
 struct linear linear_choose(const char *name)
 {
-    struct linear way = {.ops = rowops_choose(name), .kernels = kernels_choose(name)};
+    struct linear way = {.ops = rowops_choose(name)};
     if (way.ops == NULL || openblas_get_parallel() != OPENBLAS_THREAD)
         return way;
     openblas_set_num_threads(1);

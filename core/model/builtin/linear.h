@@ -5,9 +5,6 @@
  * Many rows go to OpenBLAS, few to rowops.product (kernels.h says why and where the border lies).
  * Half-precision weights are widened a block of rows at a time into the caller's scratch.
  *
- * Quantised weights are int8 with a scale a row; the rows of x become so at each product (dynamic, a
- * scale a row), and rowops.product_i8 makes all products, twice as fast as OpenBLAS those of f32.
- *
  * OpenBLAS is used only where it can be trusted, else rowops.product does all, at three quarters
  * of the speed. It must be the flavour with POSIX threads, whose buffers have locks: that of
  * Debian "serial" has none, so two workers could be given one buffer, and that with OpenMP counts
@@ -17,7 +14,6 @@
 #ifndef HM_CORE_MODEL_BUILTIN_LINEAR_H
 #define HM_CORE_MODEL_BUILTIN_LINEAR_H
 
-#include "core/index/kernels/kernels.h"
 #include "core/model/builtin/kernels/kernels.h"
 #include "core/model/builtin/safetensors.h"
 
@@ -26,7 +22,6 @@ enum { LINEAR_FEW_ROWS = 48, LINEAR_WIDE_BYTES = 1 << 20 };
 
 struct linear {
     const struct rowops *ops;
-    const struct kernels *kernels; /* quantise rows */
     bool blas;
 };
 
@@ -35,8 +30,6 @@ struct matrix {
     const void *at;
     enum tensor_type type; /* never TENSOR_OTHER */
     uint32_t outs, n;
-    const int8_t *codes; /* w[o] = scales[o] codes[o]; NULL: not quantised */
-    const float *scales;
 };
 
 struct linear_rows {
@@ -53,9 +46,6 @@ struct linear linear_choose(const char *name);
 void linear_apply(const struct linear *way, const struct matrix *m, const struct linear_rows *r,
                   float *wide);
 size_t linear_wide_bytes(const struct matrix *m); /* 0 for f32 */
-/* Room for codes (outs x n) and scales (outs) is the caller's; `wide`: n floats. */
-void linear_quantise(const struct linear *way, struct matrix *m, int8_t *codes, float *scales,
-                     float *wide);
 /* n values of any type as f32, beginning with the `from`-th. */
 void linear_widen(const struct rowops *ops, const struct matrix *m, size_t from, size_t n,
                   float *out);

@@ -338,98 +338,6 @@ static void product(const struct rowop_product *p)
     }
 }
 
-/* --- products of int8 --- */
-
-enum { BYTES = 32 };
-
-/* Three rows of x with four of w; rows that are not there stand for the last one. */
-struct tile_i8 {
-    const int8_t *x[ROWS], *w[OUTS];
-    __m256i sum[ROWS][OUTS];
-};
-
-INLINE __m256i load_i8(const int8_t *at)
-{
-    return _mm256_loadu_si256((const __m256i *)(const void *)at);
-}
-
-/* |w| times (x with the sign of w): maddubs wants one side without a sign; a pair's sum is at most
- * 2 * 127 * 127 and does not saturate. */
-INLINE __m256i add_i8(__m256i sum, __m256i magnitude, __m256i sign, __m256i x)
-{
-    __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(x, sign));
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-}
-
-INLINE void fill_tile_i8(struct tile_i8 *t, size_t n)
-{
-    const int8_t *x0 = t->x[0], *x1 = t->x[1], *x2 = t->x[2];
-    const int8_t *w0 = t->w[0], *w1 = t->w[1], *w2 = t->w[2], *w3 = t->w[3];
-    __m256i a0 = _mm256_setzero_si256(), a1 = a0, a2 = a0, b0 = a0, b1 = a0, b2 = a0;
-    __m256i c0 = a0, c1 = a0, c2 = a0, d0 = a0, d1 = a0, d2 = a0;
-    for (size_t i = 0; i + BYTES <= n; i += BYTES) {
-        __m256i w = load_i8(w0 + i), m = _mm256_abs_epi8(w);
-        a0 = add_i8(a0, m, w, load_i8(x0 + i));
-        a1 = add_i8(a1, m, w, load_i8(x1 + i));
-        a2 = add_i8(a2, m, w, load_i8(x2 + i));
-        w = load_i8(w1 + i), m = _mm256_abs_epi8(w);
-        b0 = add_i8(b0, m, w, load_i8(x0 + i));
-        b1 = add_i8(b1, m, w, load_i8(x1 + i));
-        b2 = add_i8(b2, m, w, load_i8(x2 + i));
-        w = load_i8(w2 + i), m = _mm256_abs_epi8(w);
-        c0 = add_i8(c0, m, w, load_i8(x0 + i));
-        c1 = add_i8(c1, m, w, load_i8(x1 + i));
-        c2 = add_i8(c2, m, w, load_i8(x2 + i));
-        w = load_i8(w3 + i), m = _mm256_abs_epi8(w);
-        d0 = add_i8(d0, m, w, load_i8(x0 + i));
-        d1 = add_i8(d1, m, w, load_i8(x1 + i));
-        d2 = add_i8(d2, m, w, load_i8(x2 + i));
-    }
-    const __m256i sums[ROWS][OUTS] = {{a0, b0, c0, d0}, {a1, b1, c1, d1}, {a2, b2, c2, d2}};
-    for (int row = 0; row < ROWS; row++) {
-        for (int o = 0; o < OUTS; o++)
-            t->sum[row][o] = sums[row][o];
-    }
-}
-
-INLINE void store_tile_i8(const struct tile_i8 *t, const struct rowop_product_i8 *p, size_t row,
-                          size_t out)
-{
-    size_t rows = p->rows - row < ROWS ? p->rows - row : ROWS;
-    size_t outs = p->outs - out < OUTS ? p->outs - out : OUTS;
-    for (size_t r = 0; r < rows; r++) {
-        const __m256i *s = t->sum[r];
-        __m256i pairs =
-            _mm256_hadd_epi32(_mm256_hadd_epi32(s[0], s[1]), _mm256_hadd_epi32(s[2], s[3]));
-        __m128i all4 =
-            _mm_add_epi32(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
-        int32_t sums[OUTS];
-        _mm_storeu_si128((__m128i *)(void *)sums, all4);
-        float *to = p->out + (row + r) * p->out_step + out;
-        for (size_t o = 0; o < outs; o++) {
-            for (size_t i = p->n / BYTES * BYTES; i < p->n; i++)
-                sums[o] += (int32_t)t->x[r][i] * t->w[o][i];
-            to[o] =
-                (p->add ? to[o] : 0) + (float)sums[o] * p->x_scale[row + r] * p->w_scale[out + o];
-        }
-    }
-}
-
-static void product_i8(const struct rowop_product_i8 *p)
-{
-    struct tile_i8 t;
-    for (size_t out = 0; out < p->outs; out += OUTS) {
-        for (size_t o = 0; o < OUTS; o++)
-            t.w[o] = p->w + (out + o < p->outs ? out + o : p->outs - 1) * p->n;
-        for (size_t row = 0; row < p->rows; row += ROWS) {
-            for (size_t r = 0; r < ROWS; r++)
-                t.x[r] = p->x + (row + r < p->rows ? row + r : p->rows - 1) * p->n;
-            fill_tile_i8(&t, p->n);
-            store_tile_i8(&t, p, row, out);
-        }
-    }
-}
-
 /* --- weighted sums of rows --- */
 
 /* Columns c .. c + 31 of up to three rows. */
@@ -523,7 +431,6 @@ const struct rowops rowops__avx2 = {
     .normalise = normalise,
     .softmax = softmax,
     .product = product,
-    .product_i8 = product_i8,
     .mix = mix,
     .widen_f16 = widen_f16,
     .widen_bf16 = widen_bf16,

@@ -82,20 +82,6 @@ static void product(const struct rowop_product *p)
     }
 }
 
-static void product_i8(const struct rowop_product_i8 *p)
-{
-    for (size_t row = 0; row < p->rows; row++) {
-        for (size_t o = 0; o < p->outs; o++) {
-            const int8_t *x = p->x + row * p->n, *w = p->w + o * p->n;
-            float *out = p->out + row * p->out_step + o;
-            int32_t sum = 0;
-            for (size_t i = 0; i < p->n; i++)
-                sum += (int32_t)x[i] * w[i];
-            *out = (p->add ? *out : 0) + (float)sum * p->x_scale[row] * p->w_scale[o];
-        }
-    }
-}
-
 static void mix(const struct rowop_mix *m)
 {
     for (size_t row = 0; row < m->rows; row++) {
@@ -148,7 +134,6 @@ const struct rowops rowops__scalar = {
     .normalise = normalise,
     .softmax = softmax,
     .product = product,
-    .product_i8 = product_i8,
     .mix = mix,
     .widen_f16 = widen_f16,
     .widen_bf16 = widen_bf16,
