@@ -240,8 +240,8 @@ INLINE void step_tile(struct tile *t, const __m256 *x, const __m256 *w)
 }
 
 /* Weights come from the mapped file, and the processor's own guess of what is read next ends with a
- * row. So while the rows of x are multiplied with four rows of w, the next four are asked for, spread
- * over the tiles: `ahead` rows in this one, from `next` on. */
+ * row. So while the rows of x are multiplied with four rows of w, the next four are asked for,
+ * spread over the tiles: `ahead` rows in this one, from `next` on. */
 INLINE void fill_tile(struct tile *t, size_t n, const float *next, const int ahead)
 {
     const float *x0 = t->x[0], *x1 = t->x[1], *x2 = t->x[2];
