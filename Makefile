@@ -219,13 +219,13 @@ $(SHIMS): $(B)/%.so: tests/crash/%.c $(B)/flags
 
 # ---- Running the tests -------------------------------------------------------------------------
 
-.PHONY: deps test unit api crash crash-quick fuzz-replay fuzz bench bench-recall soak \
+.PHONY: deps model test unit api crash crash-quick fuzz-replay fuzz bench bench-recall soak \
     asan tsan coverage test-llama models-demo
 
 # Stages share flavours, so two of them never run side by side; what each builds is parallel,
 # because it is built by a make of its own.
 ifneq ($(filter test unit api crash crash-quick fuzz-replay fuzz bench bench-recall soak asan tsan \
-    coverage lint run test-llama,$(MAKECMDGOALS)),)
+    coverage lint run model test-llama,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -252,13 +252,22 @@ MAKE_TEST = $(MAKE_THIS) FLAVOUR=$(TEST_FLAVOUR) COUNTS=$(COUNTS)
 deps:
 	@docker/deps.sh --check --build --test || docker/deps.sh --build --test
 
+# The default model's files. Its directory is also where the tests look for them.
+MODEL_DIR ?= build/models/all-MiniLM-L6-v2
+export HMTEST_MODEL_DIR := $(abspath $(MODEL_DIR))
+model:
+	@docker/deps.sh --check --model || docker/deps.sh --model
+	@PYTHON=$(PYTHON) docker/model.sh '$(MODEL_DIR)'
+
 # The sanitizer run repeats neither lint nor the crash rounds.
 STAGES := $(if $(SLOW),unit api fuzz-replay,lint unit api crash-quick fuzz-replay)
 test: deps
 	+@COUNTS=$(COUNTS) MAKE="$(MAKE)" tests/stages.sh $(STAGES)
 
+# Where the model can't be fetched the tests that need it fail; the others need not wait for that.
 unit:
 	+@$(MAKE_TEST) unit-bin
+	@PYTHON=$(PYTHON) docker/model.sh '$(MODEL_DIR)' || true
 	@CK_DEFAULT_TIMEOUT=20 CK_TIMEOUT_MULTIPLIER=$(HMTEST_SLOW) \
 	    $(STAGE) unit build/$(TEST_FLAVOUR)/unit_tests $(T)
 
@@ -390,6 +399,7 @@ lint-vars:
 help:
 	@printf '%s\n' 'all          build/release/hypermemd' \
 	    'run          build, start, load the sample, ask (LISTEN=$(LISTEN) DATA_DIR=$(DATA_DIR))' \
+	    'model        fetch the default model into MODEL_DIR=$(MODEL_DIR)' \
 	    'test         lint, unit, API, crash and fuzz-corpus tests; the last line counts them' \
 	    'unit api     one stage; T=name picks some' \
 	    'crash        100 rounds of kill and reopen (ROUNDS=n); crash-quick 10' \

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Installs what hypermem needs on Debian and Ubuntu.
 #
-#   docker/deps.sh [--check] [--build] [--test] [--runtime] [--llama]
+#   docker/deps.sh [--check] [--build] [--test] [--runtime] [--model] [--llama]
 #
 #   --build    to build and run the daemon (the default)
 #   --test     to run `make test`, `make fuzz` and `make bench` (ask for --build as well)
+#   --model    for `make model` alone (`--test` has it, too)
 #   --llama    for `make test-llama` on top of --build
 #   --runtime  the shared libraries and time zones that a finished binary needs, nothing else
 #   --check    installs nothing; exit status 1 and a list when something is missing
@@ -18,7 +19,7 @@ sets=
 for arg in "$@"; do
     case $arg in
     --check) check_only=yes ;;
-    --build | --test | --runtime | --llama) sets="$sets ${arg#--}" ;;
+    --build | --test | --runtime | --model | --llama) sets="$sets ${arg#--}" ;;
     *)
         sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2
         exit 2
@@ -63,9 +64,12 @@ test     cmd:clang-format           clang-format-14|clang-format
 test     clang-rt                   libclang-rt-14-dev|libclang-common-14-dev|libclang-rt-dev
 test     cmd:cppcheck               cppcheck
 test     cmd:python3                python3
+test     py:pip                     python3-pip
 test     cmd:git                    git
 test     cmd:valgrind               valgrind
 test     cmd:wrk                    wrk
+model    cmd:python3                python3
+model    py:pip                     python3-pip
 llama    cmd:c++                    g++
 llama    py:ensurepip               python3-venv
 EOF

@@ -11,10 +11,11 @@ struct basic_range {
 
 enum { BASIC_NO_CHARACTER = 0x110000 };
 
-enum { BASIC_DROPPED = 23, BASIC_ACCENTS = 267, BASIC_PUNCTUATION = 153 };
+enum { BASIC_DROPPED = 23, BASIC_ACCENTS = 267, BASIC_ORDERED = 24, BASIC_PUNCTUATION = 153 };
 
 extern const struct basic_range basic__dropped[BASIC_DROPPED];
 extern const struct basic_range basic__accents[BASIC_ACCENTS];
+extern const struct basic_range basic__ordered[BASIC_ORDERED]; /* marks that are no accents */
 extern const struct basic_range basic__punctuation[BASIC_PUNCTUATION];
 
 #endif

@@ -35,6 +35,11 @@ static bool is_accent(uint32_t cp)
     return cp >= 0x300 && is_in(basic__accents, BASIC_ACCENTS, cp);
 }
 
+static bool is_ordered(uint32_t cp)
+{
+    return cp >= 0x300 && is_in(basic__ordered, BASIC_ORDERED, cp);
+}
+
 /* The property White_Space, as the Rust library has it. */
 static bool is_blank(uint32_t cp)
 {
@@ -66,6 +71,19 @@ static bool is_han(uint32_t cp)
         {0x2f800, 0x2fa1f}, {BASIC_NO_CHARACTER, BASIC_NO_CHARACTER},
     };
     return cp >= 0x3400 && is_in(blocks, sizeof blocks / sizeof blocks[0], cp);
+}
+
+/* Beyond the first plane: what the reference takes apart. Editions after its own made more. */
+static bool is_composed(uint32_t cp)
+{
+    static const struct basic_range blocks[] = {
+        {0x1109a, 0x1109c}, {0x110ab, 0x110ab},
+        {0x1112e, 0x1112f}, {0x1134b, 0x1134c},
+        {0x114bb, 0x114be}, {0x115ba, 0x115bb},
+        {0x1d15e, 0x1d164}, {0x1d1bb, 0x1d1c0},
+        {0x2f800, 0x2fa1d}, {BASIC_NO_CHARACTER, BASIC_NO_CHARACTER},
+    };
+    return cp >= 0x80 && (cp < 0x10000 || is_in(blocks, sizeof blocks / sizeof blocks[0], cp));
 }
 
 /* --- steps --- */
@@ -103,7 +121,9 @@ static void let_marks_go(struct basic_words *w)
 static void order(struct basic_words *w, struct basic_char c)
 {
     bool accent = is_accent(c.cp);
-    c.class = (uint32_t)utf8proc_get_property((utf8proc_int32_t)c.cp)->combining_class;
+    c.class = 0; /* of marks younger than its edition, too */
+    if (accent || is_ordered(c.cp))
+        c.class = (uint32_t)utf8proc_get_property((utf8proc_int32_t)c.cp)->combining_class;
     if (c.class == 0)
         let_marks_go(w);
     if (accent)
@@ -126,9 +146,8 @@ static void strip(struct basic_words *w, struct basic_char c)
         lower(w, c);
         return;
     }
-    if (c.cp < 0x80) {
-        let_marks_go(w);
-        lower(w, c);
+    if (!is_composed(c.cp)) {
+        order(w, c);
         return;
     }
     utf8proc_int32_t parts[DECOMPOSED_MAX];

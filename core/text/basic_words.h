@@ -5,10 +5,10 @@
  * Made to give what the reference tokenizer gives (the Rust library behind the Python ones), so its
  * choices are kept: each character is lowered by itself, with no final sigma; punctuation is every
  * ASCII sign and Unicode's P as of an old edition; accents are the marks that it knows as Mn, of
- * all scripts, vowel signs too. Its classes are frozen in basic_ranges.c, which a script made by
- * asking it about every character: they must not move with the system's utf8proc, whose edition
- * gives decompositions, combining classes and lower case only. Lower case that came after Unicode
- * 14 is not known to every utf8proc (a few scripts that no vocabulary holds).
+ * all scripts, vowel signs too. Its classes are frozen here (basic_ranges.c was made by asking it
+ * about every character): they must not move with the system's utf8proc, which gives only what
+ * never changes, decompositions, combining classes and lower case. Known difference: capitals that
+ * came after Unicode 15 (Garay and two more scripts, nine Latin letters) may stay capitals.
  *
  * One pass, without an allocation: a character goes through all steps before the next is read. Of
  * marks that NFD must put in order and that no step drops, 32 in a row are ordered together; more

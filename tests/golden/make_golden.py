@@ -30,6 +30,9 @@ import texts as golden_texts  # noqa: E402
 OUT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "golden")
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 MAX_LENGTH = 64
+# Of Unicode 16 and later; not every utf8proc knows their small letters.
+LATE_CAPITALS = {0x1c89, 0xa7cb, 0xa7cc, 0xa7ce, 0xa7d2, 0xa7d4, 0xa7da, 0xa7dc,
+                 *range(0x10d50, 0x10d66), *range(0x16ea0, 0x16eb9)}
 CARD = {"sentence_transformers": "2.0.0", "transformers": "4.6.1", "pytorch": "1.8.1"}
 
 
@@ -206,7 +209,7 @@ def golden_encoder(name, folder, texts):
 
 
 def cut_pair(a, b, most):
-    """How many pieces of each side are left where both may have `most`: README.md tells the rule."""
+    """Pieces of each side that are left where both may have `most`; README.md tells the rule."""
     if a + b <= most:
         return a, b
     short, long = min(a, b), max(a, b)
@@ -241,6 +244,29 @@ def golden_cross(name, folder, pairs):
         name, len(pairs), sum(len(row) == MAX_LENGTH for row in ids), logits.min(), logits.max()))
 
 
+def fnv(data):
+    value = 0x811c9dc5
+    for byte in data:
+        value = (value ^ byte) * 0x01000193 & 0xffffffff
+    return value
+
+
+def golden_characters():
+    """A hash for each 4,096 characters of what becomes of "a", each of them, "b"."""
+    split = tokenizers.pre_tokenizers.BertPreTokenizer().pre_tokenize_str
+    hashes = []
+    for lower, strip in ((True, None), (True, False), (False, None)):
+        normalize = tokenizers.normalizers.BertNormalizer(
+            clean_text=True, handle_chinese_chars=True, strip_accents=strip,
+            lowercase=lower).normalize_str
+        for first in range(0, 0x110000, 0x1000):
+            known = [cp for cp in range(first, first + 0x1000)
+                     if not 0xd800 <= cp < 0xe000 and cp not in LATE_CAPITALS]
+            words = (word for cp in known for word, _ in split(normalize("a" + chr(cp) + "b")))
+            hashes.append(fnv("".join(word + "\n" for word in words).encode()))
+    write_parts("characters.bin", numpy.array(hashes, "<u4"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minilm", required=True, help="folder of all-MiniLM-L6-v2")
@@ -251,6 +277,8 @@ def main():
     pairs = golden_texts.make_pairs(texts)
     golden_texts.write(os.path.join(OUT, "texts.json"), texts)
     golden_texts.write(os.path.join(OUT, "pairs.json"), pairs)
+
+    golden_characters()
 
     lower = vocabulary(texts, True, 1300)
     cased = vocabulary(texts, False, 1600)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Prints core/text/basic_ranges.c: which characters the reference tokenizer drops, takes for
-punctuation, or strips as accents. It is asked about every one, because its tables are of an edition
-of Unicode of its own. Run by hand, with the package `tokenizers`:
+punctuation, strips as accents, or puts in canonical order among those it keeps. It is asked about
+every one, because its tables are of an edition of Unicode of its own. Run by hand, with the package
+`tokenizers`:
 
     VENV/bin/python tests/golden/make_ranges.py > core/text/basic_ranges.c
+    clang-format -i core/text/basic_ranges.c
 """
 import tokenizers
 
@@ -28,6 +30,14 @@ def ranges(chosen):
     return out
 
 
+def is_ordered(strip, cp):
+    """Whether it moves in front of or behind a mark of class 224 or 216 that is kept."""
+    mark = chr(cp)
+    return any(strip("a" + mark + other) == "a" + other + mark or
+               strip("a" + other + mark) == "a" + mark + other
+               for other in ("\u302e", "\U0001d165"))
+
+
 def show(name, chosen):
     rows = ranges(chosen) + [[0x110000, 0x110000]]
     # How many is also in basic_int.h.
@@ -50,6 +60,8 @@ def main():
     print(HEAD % tokenizers.__version__, end="")
     show("dropped", [cp for cp in everything if clean(chr(cp)) == ""])
     show("accents", [cp for cp in everything if strip(chr(cp)) == ""])
+    show("ordered", [cp for cp in everything
+                     if strip(chr(cp)) == chr(cp) and is_ordered(strip, cp)])
     show("punctuation",
          [cp for cp in everything if len(split("a" + chr(cp) + "b")) == 3])
 

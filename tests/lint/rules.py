@@ -199,7 +199,7 @@ def silenced_files():
             previous = line
 
 
-# Scripts that are run by hand in an environment of their own, never by a test: packages they may use.
+# Scripts that are run by hand, never by a test, and the packages of their environment.
 BY_HAND = {
     "tests/golden/": {"numpy", "safetensors", "sentence_transformers", "tokenizers", "torch",
                       "transformers"},

@@ -104,7 +104,8 @@ static size_t words_end(const struct wordpiece *w, struct str text, size_t at,
 uint32_t wordpiece_encode(const struct wordpiece *wordpiece, struct str text, uint32_t *ids,
                           uint32_t most, struct wordpiece_cut *cut)
 {
-    struct encoding e = {.w = wordpiece, .ids = ids, .most = most};
+    struct encoding e = {.w = wordpiece, .most = most};
+    e.ids = ids;
     ASSERT(most >= 1);
     for (size_t at = 0; at < text.len && !e.full;) {
         const struct added_token *token = NULL;

@@ -23,7 +23,9 @@ static enum err_code load(const struct source *s, struct str json, json_t **out)
 {
     json_error_t fault;
     *out = json_loadb(json.at, json.len, JSON_ALLOW_NUL, &fault);
-    if (*out == NULL && json_error_code(&fault) == json_error_out_of_memory)
+    /* Some of its allocations fail without a word. */
+    if (*out == NULL &&
+        (json_error_code(&fault) == json_error_out_of_memory || fault.text[0] == '\0'))
         return no_memory(s);
     if (*out == NULL)
         return err_set(s->err, ERR_INVALID, "%s: line %d: %s", s->name, fault.line, fault.text);
@@ -187,8 +189,8 @@ static enum err_code take_added(const struct source *s, struct wordpiece *w, con
     return code;
 }
 
-/* The bytes of all pieces, which are copied as one (jansson takes no NUL in a key); 0 when something
- * is wrong. */
+/* The bytes of all pieces, which are copied as one (jansson takes no NUL in a key); 0 when
+ * something is wrong. */
 static size_t size_of(json_t *pieces)
 {
     const char *key;
@@ -219,10 +221,11 @@ static enum err_code take_pieces(const struct source *s, struct wordpiece *w, js
     json_t *id;
     json_object_foreach(pieces, key, id)
     {
-        size_t len = strlen(key);
-        memcpy(copy, key, len);
-        vocab__put(&w->vocab, (struct str){copy, len}, (uint32_t)json_integer_value(id));
-        copy += len;
+        struct str piece = str_of(key);
+        memcpy(copy, piece.at, piece.len);
+        piece.at = copy;
+        vocab__put(&w->vocab, piece, (uint32_t)json_integer_value(id));
+        copy += piece.len;
     }
     return ERR_OK;
 }

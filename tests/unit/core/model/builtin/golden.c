@@ -132,8 +132,8 @@ const char *golden_minilm(void)
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/model.safetensors", dir);
     ck_assert_msg(stat(path, &st) == 0,
-                  "%s is not there: `make model` fetches the default model (what it said stands "
-                  "above, where the tests were built)",
+                  "%s is not there: `make model` fetches the model; why it "
+                  "could not stands above, before the tests",
                   path);
     return dir;
 }
