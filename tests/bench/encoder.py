@@ -195,15 +195,15 @@ def run():
             about["model"], about["dtype"], about["kernels"], "yes" if about["blas"] else "no",
             about["opened_ms"]))
         memory = ours.tell("memory %d" % THREADS)
-        notes.append("private KiB beside the mapped file: %d before, %d opened, at most %d while %d "
-                     "threads encoded, %d after" % tuple(memory[name] for name in (
+        notes.append("private KiB beside the mapped file: %d before, %d opened, at most %d while "
+                     "%d threads encoded, %d after" % tuple(memory[name] for name in (
                          "before_kib", "opened_kib", "encoded_kib", "threads", "after_kib")))
         ids = ours.tell("ids")["ids"]
         tokens = ours.tell("all")["tokens"]
         lengths = sorted(len(row) for row in ids[1:])
         notes.append("%d texts of %d to %d tokens, median %d, sum %d; the question has %d" % (
             len(lengths), lengths[0], lengths[-1], median(lengths), tokens, len(ids[0])))
-        say("encoder beside ONNX Runtime: %s" % (os.environ.get("ORT_PYTHON") or "not there"))
+        say("ONNX Runtime: %s" % (os.environ.get("ORT_PYTHON") or "not there"))
         found, times = compare(ours, ids, notes)
         ours.end()
     return rows_of(found, tokens, memory), ["\n".join("- " + note for note in notes),

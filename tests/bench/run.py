@@ -4,9 +4,10 @@
     run.py [--only NAME,…] [--quick] [--rounds N] [--data FILE] [--recall SCRIPT] [--fresh]
            [--out FILE]
 
-Names: post ingest query large http start memory vectors written disk levels encoder. Environment (make's
-variables come that way): T=names as --only, DATA=file as --data, RECALL=script as --recall. Figures
-are worth something on a quiet machine only; the load average at the start is printed with them.
+Names: post ingest query large http start memory vectors written disk levels encoder. Environment
+(make's variables come that way): T=names as --only, DATA=file as --data, RECALL=script as --recall.
+Figures are worth something on a quiet machine only; the load average at the start is printed with
+them.
 """
 import argparse
 import os

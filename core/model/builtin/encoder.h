@@ -27,8 +27,8 @@
  *     process ends it, as with any mapped file: replace models by rename.
  *
  * Costs: opening reads headers, the vocabulary and a few stripes of the weights, not the file.
- * Scratch of a call is taken from the system and given back, at most encoder_about.scratch_bytes and
- * a few 100 KiB of ids. */
+ * Scratch of a call is taken from the system and given back, at most encoder_about.scratch_bytes
+ * and a few 100 KiB of ids. */
 #ifndef HM_CORE_MODEL_BUILTIN_ENCODER_H
 #define HM_CORE_MODEL_BUILTIN_ENCODER_H
 

@@ -239,9 +239,10 @@ INLINE void step_tile(struct tile *t, const __m256 *x, const __m256 *w)
     }
 }
 
-/* `ahead`: the next four rows of w lie behind these and are asked for meanwhile; the processor's
- * own guess ends with a row. */
-INLINE void fill_tile(struct tile *t, size_t n, const bool ahead)
+/* Weights come from the mapped file, and the processor's own guess of what is read next ends with a
+ * row. So while the rows of x are multiplied with four rows of w, the next four are asked for,
+ * spread over the tiles: `ahead` rows in this one, from `next` on. */
+INLINE void fill_tile(struct tile *t, size_t n, const float *next, const int ahead)
 {
     const float *x0 = t->x[0], *x1 = t->x[1], *x2 = t->x[2];
     const float *w0 = t->w[0], *w1 = t->w[1], *w2 = t->w[2], *w3 = t->w[3];
@@ -249,11 +250,9 @@ INLINE void fill_tile(struct tile *t, size_t n, const bool ahead)
     __m256 c0 = a0, c1 = a0, c2 = a0, d0 = a0, d1 = a0, d2 = a0;
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
-        if (ahead) {
-            const char *next = (const char *)(w0 + OUTS * n + OUTS * i);
-            _mm_prefetch(next, _MM_HINT_T0);
-            _mm_prefetch(next + 64, _MM_HINT_T0);
-        }
+#pragma GCC unroll 4
+        for (int row = 0; row < ahead; row++)
+            _mm_prefetch((const char *)(next + (size_t)row * n + i), _MM_HINT_T0);
         __m256 u = _mm256_loadu_ps(x0 + i), v = _mm256_loadu_ps(x1 + i);
         __m256 z = _mm256_loadu_ps(x2 + i), w = _mm256_loadu_ps(w0 + i);
         a0 = _mm256_fmadd_ps(u, w, a0);
@@ -304,19 +303,36 @@ INLINE void store_tile(const struct tile *t, const struct rowop_product *p, size
     }
 }
 
+/* Which rows the k-th of `tiles` asks for. */
+INLINE void fill_ahead(struct tile *t, size_t n, size_t k, size_t tiles)
+{
+    const float *next = t->w[0] + OUTS * n;
+    if (tiles == 1)
+        fill_tile(t, n, next, OUTS);
+    else if (tiles < OUTS && k < 2)
+        fill_tile(t, n, next + 2 * k * n, 2);
+    else if (tiles >= OUTS && k < OUTS)
+        fill_tile(t, n, next + k * n, 1);
+    else
+        fill_tile(t, n, next, 0);
+}
+
 static void product(const struct rowop_product *p)
 {
     struct tile t;
+    size_t tiles = (p->rows + ROWS - 1) / ROWS;
     for (size_t out = 0; out < p->outs; out += OUTS) {
+        bool more = p->w_step == p->n && out + 2 * OUTS <= p->outs;
         for (size_t o = 0; o < OUTS; o++)
             t.w[o] = p->w + (out + o < p->outs ? out + o : p->outs - 1) * p->w_step;
-        for (size_t row = 0; row < p->rows; row += ROWS) {
+        for (size_t k = 0; k < tiles; k++) {
+            size_t row = k * ROWS;
             for (size_t r = 0; r < ROWS; r++)
                 t.x[r] = p->x + (row + r < p->rows ? row + r : p->rows - 1) * p->x_step;
-            if (row == 0 && p->w_step == p->n && out + 2 * OUTS <= p->outs)
-                fill_tile(&t, p->n, true);
+            if (more)
+                fill_ahead(&t, p->n, k, tiles);
             else
-                fill_tile(&t, p->n, false);
+                fill_tile(&t, p->n, NULL, 0);
             store_tile(&t, p, row, out);
         }
     }

@@ -8,12 +8,12 @@ static bool runs_always(void)
 }
 
 #if defined(__x86_64__) || defined(__i386__)
-/* The builtin asks the operating system, too, whether it saves the wide registers. */
+/* The builtin asks the operating system, too, whether it saves the wide registers. It knows no F16C
+ * everywhere, but that came a generation before AVX2. */
 static bool runs_avx2(void)
 {
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 #endif
 

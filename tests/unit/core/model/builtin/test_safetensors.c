@@ -8,7 +8,7 @@
 #include "core/model/builtin/safetensors.h"
 #include "golden.h"
 
-/* A file in memory: the length, the header, `data` zero bytes. Padded as the format's writers do. */
+/* A file in memory: length, header, `data` bytes. Padded as the format's writers do. */
 static struct str file_of(struct buf *out, const char *header, size_t data)
 {
     size_t len = strlen(header), padded = (len + 7) / 8 * 8;
