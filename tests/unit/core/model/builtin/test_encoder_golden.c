@@ -50,8 +50,8 @@ static void embed(const struct encoder *e, const struct golden_texts *texts, uin
             .texts = texts->at + i,
             .n = texts->n - i < step ? texts->n - i : step,
             .truncate = true,
-            .vectors = vectors + (size_t)i * dimension,
         };
+        ask.vectors = vectors + (size_t)i * dimension;
         ck_assert_msg(encoder_embed(e, &ask, &err) == ERR_OK, "%s", err.message);
         ck_assert_uint_ge(ask.tokens, 2 * ask.n);
     }
