@@ -49,11 +49,10 @@ static enum err_code map_file(int fd, const char *path, struct mapping *out, str
     if (about.st_size < LENGTH_BYTES)
         return err_set(err, ERR_INVALID, "%s is cut off: it has %lld bytes", path,
                        (long long)about.st_size);
-    size_t bytes = (size_t)about.st_size;
-    void *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED)
+    out->bytes = (size_t)about.st_size;
+    out->at = mmap(NULL, out->bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (out->at == MAP_FAILED)
         return err_set(err, ERR_EXHAUSTED, "%s can't be mapped: %s", path, strerror(errno));
-    *out = (struct mapping){at, bytes};
     return ERR_OK;
 }
 

@@ -122,7 +122,7 @@ START_TEST(logits_f16)
     ck_assert_uint_eq(pairs.n, 2 * golden.n);
     for (uint32_t i = 0; i < golden.n; i++) {
         struct err err;
-        float logit;
+        float logit = 0;
         struct encoder_pairs ask = {.query = pairs.at[(size_t)2 * i],
                                     .documents = &pairs.at[(size_t)2 * i + 1],
                                     .n = 1,
