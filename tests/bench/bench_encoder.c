@@ -77,12 +77,11 @@ static uint64_t private_kib(void)
     FILE *file = fopen("/proc/self/smaps", "r");
     ASSERT(file != NULL);
     while (fgets(line, sizeof line, file) != NULL) {
-        unsigned long long kib = 0;
+        const char *value = strchr(line, ':');
         if (line[0] < 'A' || line[0] > 'Z')
             counts = strstr(line, "model.safetensors") == NULL;
-        else if (counts && strncmp(line, "Private_", 8) == 0 && strchr(line, ':') != NULL &&
-                 sscanf(strchr(line, ':') + 1, "%llu", &kib) == 1)
-            sum += kib;
+        else if (counts && strncmp(line, "Private_", 8) == 0 && value != NULL)
+            sum += strtoul(value + 1, NULL, 10);
     }
     (void)fclose(file);
     return sum;
@@ -93,8 +92,8 @@ static uint64_t private_kib(void)
 static uint64_t embed(const struct bench *b, uint32_t first, uint32_t n, float *vectors)
 {
     struct err err;
-    struct encoder_texts ask = {
-        .texts = b->texts + first, .n = n, .truncate = true, .vectors = vectors};
+    struct encoder_texts ask = {.texts = b->texts + first, .n = n, .truncate = true};
+    ask.vectors = vectors;
     must(encoder_embed(b->encoder, &ask, &err), &err);
     return ask.tokens;
 }
@@ -229,17 +228,16 @@ static void put_about(const struct bench *b, struct json_out *out, double opened
 /* False: it is none. */
 static bool obey(struct bench *b, const char *line, struct json_out *out)
 {
-    unsigned n = 0;
     if (strcmp(line, "ids\n") == 0)
         put_ids(b, out);
     else if (strcmp(line, "vector\n") == 0)
         put_vector(b, out);
     else if (strcmp(line, "all\n") == 0)
         put_all(b, out);
-    else if (sscanf(line, "ask %u", &n) == 1)
-        put_asks(b, n, out);
-    else if (sscanf(line, "memory %u", &n) == 1)
-        put_memory(b, n, out);
+    else if (strncmp(line, "ask ", 4) == 0)
+        put_asks(b, (uint32_t)strtoul(line + 4, NULL, 10), out);
+    else if (strncmp(line, "memory ", 7) == 0)
+        put_memory(b, (uint32_t)strtoul(line + 7, NULL, 10), out);
     else
         return false;
     return true;

@@ -94,9 +94,9 @@ static enum err_code read_rest(struct arena *arena, const struct reading *r,
 {
     const json_t *epsilon = json_object_get(r->root, "layer_norm_eps");
     double value = epsilon != NULL ? json_number_value(epsilon) : 1e-12;
-    if (!(value > 0 && value < 1))
-        return err_set(r->err, ERR_INVALID, "%s: layer_norm_eps is not between 0 and 1", r->name);
     out->epsilon = (float)value;
+    if (!(out->epsilon > 0 && out->epsilon < 1)) /* as a float, which rounds to either */
+        return err_set(r->err, ERR_INVALID, "%s: layer_norm_eps is not between 0 and 1", r->name);
     out->origin = str_copy(arena, str_of(word_of(r, "_name_or_path", "")));
     if (out->origin.at == NULL)
         return err_set(r->err, ERR_EXHAUSTED, "no memory to read %s", r->name);

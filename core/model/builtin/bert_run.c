@@ -183,7 +183,8 @@ static void attend(const struct run *run, bool one)
 static void apply(const struct run *run, const struct bert_linear *l, const float *x, uint32_t rows,
                   float *out)
 {
-    const struct linear_rows r = {.x = x, .rows = rows, .out = out};
+    struct linear_rows r = {.x = x, .rows = rows};
+    r.out = out;
     linear_apply(&run->bert->way, &l->w, &r, run->wide);
 }
 

@@ -158,6 +158,7 @@ static enum err_code take_vectors(const struct group *g, const struct batch *b,
                                   const struct piece *pieces)
 {
     uint32_t n = g->encoder->about.dimension;
+    ASSERT(g->vectors != NULL);
     for (uint32_t i = 0; i < b->packed.n; i++) {
         float *from = b->pooled + (size_t)i * n, *to = g->vectors + (size_t)pieces[i].text * n;
         if (!normalise(from, n))
@@ -234,8 +235,8 @@ static void put_id(struct group *g, enum wordpiece_role role)
 
 static void put_ids(struct group *g, const uint32_t *ids, uint32_t n)
 {
-    memcpy(g->ids + g->n_ids, ids, n * sizeof *ids);
-    g->n_ids += n;
+    for (uint32_t i = 0; i < n; i++)
+        g->ids[g->n_ids++] = ids[i];
 }
 
 static void end_piece(struct group *g, uint32_t text, uint32_t first)

@@ -10,7 +10,7 @@
 #include "core/base/buf.h"
 #include "core/model/builtin/safetensors_int.h"
 
-enum { LENGTH_BYTES = 8 };
+enum { LENGTH_BYTES = 8, ARENA_BYTES = 16 << 20 };
 
 static const struct {
     const char *slug;
@@ -34,7 +34,12 @@ size_t tensor_type_size(enum tensor_type type)
 
 /* --- opening --- */
 
-static enum err_code map_file(int fd, const char *path, struct str *out, struct err *err)
+struct mapping {
+    void *at;
+    size_t bytes;
+};
+
+static enum err_code map_file(int fd, const char *path, struct mapping *out, struct err *err)
 {
     struct stat about;
     if (fstat(fd, &about) != 0)
@@ -44,15 +49,14 @@ static enum err_code map_file(int fd, const char *path, struct str *out, struct 
     if (about.st_size < LENGTH_BYTES)
         return err_set(err, ERR_INVALID, "%s is cut off: it has %lld bytes", path,
                        (long long)about.st_size);
-    size_t bytes = (size_t)about.st_size;
-    void *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED)
+    out->bytes = (size_t)about.st_size;
+    out->at = mmap(NULL, out->bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (out->at == MAP_FAILED)
         return err_set(err, ERR_EXHAUSTED, "%s can't be mapped: %s", path, strerror(errno));
-    *out = (struct str){at, bytes};
     return ERR_OK;
 }
 
-static enum err_code map_path(const char *path, struct str *out, struct err *err)
+static enum err_code map_path(const char *path, struct mapping *out, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -121,9 +125,14 @@ enum err_code safetensors_of(struct str bytes, const char *name, struct safetens
                              struct err *err)
 {
     struct safetensors *file = calloc(1, sizeof *file);
+    struct arena *arena = arena_new(ARENA_BYTES);
     *out = NULL;
-    if (file == NULL)
+    if (file == NULL || arena == NULL) {
+        free(file);
+        arena_free(arena);
         return err_set(err, ERR_EXHAUSTED, "no memory to open %s", name);
+    }
+    file->arena = arena;
     file->name = name;
     enum err_code code = read_all(file, bytes, err);
     file->name = NULL;
@@ -137,27 +146,30 @@ enum err_code safetensors_of(struct str bytes, const char *name, struct safetens
 
 enum err_code safetensors_open(const char *path, struct safetensors **out, struct err *err)
 {
-    struct str bytes;
+    struct mapping map = {NULL, 0};
+    struct safetensors *file = NULL;
     *out = NULL;
-    enum err_code code = map_path(path, &bytes, err);
+    enum err_code code = map_path(path, &map, err);
     if (code != ERR_OK)
         return code;
-    if ((code = safetensors_of(bytes, path, out, err)) == ERR_OK)
-        (*out)->mapped = bytes;
-    else
-        (void)munmap((void *)(uintptr_t)bytes.at, bytes.len);
-    return code;
+    code = safetensors_of((struct str){map.at, map.bytes}, path, &file, err);
+    if (file == NULL) {
+        (void)munmap(map.at, map.bytes);
+        return code;
+    }
+    file->mapped = map.at;
+    file->mapped_bytes = map.bytes;
+    *out = file;
+    return ERR_OK;
 }
 
 void safetensors_close(struct safetensors *file)
 {
     if (file == NULL)
         return;
-    for (size_t i = 0; i < file->n; i++)
-        free((char *)(uintptr_t)file->table[i].name.at);
-    free(file->table);
-    if (file->mapped.at != NULL)
-        (void)munmap((void *)(uintptr_t)file->mapped.at, file->mapped.len);
+    arena_free(file->arena);
+    if (file->mapped != NULL)
+        (void)munmap(file->mapped, file->mapped_bytes);
     free(file);
 }
 

@@ -5,8 +5,10 @@
 #include "core/model/builtin/safetensors.h"
 
 struct safetensors {
-    const char *name;     /* of the file, for messages; only while it is opened */
-    struct str mapped;    /* what is unmapped at the end; absent: the caller's bytes */
+    const char *name;    /* of the file, for messages; only while it is opened */
+    struct arena *arena; /* the table and its names */
+    void *mapped;        /* what is unmapped at the end; NULL: the bytes are the caller's */
+    size_t mapped_bytes;
     struct str header;    /* JSON */
     struct str data;      /* I1 */
     struct tensor *table; /* I2 */

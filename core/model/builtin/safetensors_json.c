@@ -1,5 +1,4 @@
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "core/model/builtin/safetensors_int.h"
 
@@ -113,10 +112,9 @@ static enum err_code add_tensor(struct safetensors *file, const char *name, cons
     enum err_code code = read_tensor(&e, t, err);
     if (code != ERR_OK)
         return code;
-    char *kept = strdup(name);
-    if (kept == NULL)
+    t->name = str_copy(file->arena, str_of(name));
+    if (t->name.at == NULL)
         return err_set(err, ERR_EXHAUSTED, "no memory to open %s", file->name);
-    t->name = str_of(kept);
     file->n++;
     return ERR_OK;
 }
@@ -128,7 +126,7 @@ static enum err_code add_all(struct safetensors *file, json_t *root, struct err 
     size_t n = json_object_size(root);
     if (!json_is_object(root) || n > TENSORS_MAX)
         return err_set(err, ERR_INVALID, "%s: the header is no list of tensors", file->name);
-    file->table = calloc(n + 1, sizeof *file->table);
+    file->table = ARENA_ARRAY(file->arena, struct tensor, n + 1);
     if (file->table == NULL)
         return err_set(err, ERR_EXHAUSTED, "no memory to open %s", file->name);
     json_object_foreach(root, name, told)

@@ -50,8 +50,8 @@ static void embed(const struct encoder *e, const struct golden_texts *texts, uin
             .texts = texts->at + i,
             .n = texts->n - i < step ? texts->n - i : step,
             .truncate = true,
-            .vectors = vectors + (size_t)i * dimension,
         };
+        ask.vectors = vectors + (size_t)i * dimension;
         ck_assert_msg(encoder_embed(e, &ask, &err) == ERR_OK, "%s", err.message);
         ck_assert_uint_ge(ask.tokens, 2 * ask.n);
     }
@@ -122,7 +122,7 @@ START_TEST(logits_f16)
     ck_assert_uint_eq(pairs.n, 2 * golden.n);
     for (uint32_t i = 0; i < golden.n; i++) {
         struct err err;
-        float logit;
+        float logit = 0;
         struct encoder_pairs ask = {.query = pairs.at[(size_t)2 * i],
                                     .documents = &pairs.at[(size_t)2 * i + 1],
                                     .n = 1,
