@@ -47,7 +47,7 @@ static void turn_signals(const struct recall *r, const struct turn_info *info, s
 {
     const struct strip *strip = &r->strip;
     c->signal[SIGNAL_EPISODE] = episode_signal(r, info->episode);
-    c->signal[SIGNAL_TURN_VECTOR] = recall__cosine(r, LAYER_TURN, c->turn_doc);
+    c->signal[SIGNAL_TURN_VECTOR] = recall__nearness(r, LAYER_TURN, c->turn_doc);
     if (info->place == 0 || !recall__is_touched(strip, info->place))
         return;
     const struct strip_block *block = &strip->blocks[info->place / STRIP_BLOCK];
@@ -77,7 +77,7 @@ static float own_sum(const struct recall *r, float own)
 static float fact_sum(const struct recall *r, uint32_t id)
 {
     return own_sum(r, r->fact_own[id - 1]) +
-           r->weights[STAGE_FACTS][SIGNAL_VECTOR] * recall__cosine(r, LAYER_FACT, id - 1);
+           r->weights[STAGE_FACTS][SIGNAL_VECTOR] * recall__nearness(r, LAYER_FACT, id - 1);
 }
 
 /* The most that a fact's own vector adds to a sum, or a turn's that stands for itself. */
@@ -87,7 +87,7 @@ static float most_near(const struct recall *r)
     return r->weights[STAGE_FACTS][SIGNAL_VECTOR] * nearest;
 }
 
-/* A turn's cosine is its own where it stands for itself. */
+/* A turn's nearness is its own where it stands for itself. */
 static struct candidate bare_turn(const struct candidate *turn)
 {
     struct candidate c = *turn;
@@ -117,7 +117,7 @@ static enum err_code offer_fact(struct recall *r, const struct candidate *turn, 
     struct candidate c = *turn;
     c.id = c.group = id;
     c.signal[SIGNAL_OWN] = r->fact_own[id - 1] / r->reach;
-    c.signal[SIGNAL_VECTOR] = recall__cosine(r, LAYER_FACT, id - 1);
+    c.signal[SIGNAL_VECTOR] = recall__nearness(r, LAYER_FACT, id - 1);
     if (turn->cut != NULL || !is_valid_at(r, id))
         return recall__offer(r, STAGE_FACTS, &c, turn->cut != NULL ? turn->cut : "filter", err);
     return again ? recall__push_again(r, &r->stage[STAGE_FACTS], &c, err)

@@ -155,7 +155,7 @@ struct recall {
     float best_fact; /* greatest of fact_own */
 
     /* dense.c; .n 0: the layer was not looked at */
-    struct vectors_scores cosines[LAYERS];             /* by document */
+    struct vectors_scores nearness[LAYERS];            /* by document; 0..1, what a cosine counts */
     float nearest_fact, nearest_turn, nearest_episode; /* greatest of them */
 
     /* records.c */
@@ -215,11 +215,11 @@ static inline bool recall__is_touched(const struct strip *strip, uint32_t place)
 /* dense.c: the vectors' part. recall__dense_open() finds the generation, or that there is none. */
 enum err_code recall__dense_open(struct recall *r, struct err *err);
 enum err_code recall__dense_score(struct recall *r, struct err *err);
-/* 0: none, or below 0. */
-static inline float recall__cosine(const struct recall *r, enum layer layer, uint32_t doc)
+/* 0: it has no vector, or one that is no nearer than most. */
+static inline float recall__nearness(const struct recall *r, enum layer layer, uint32_t doc)
 {
-    const struct vectors_scores *scores = &r->cosines[layer];
-    return doc < scores->n && scores->at[doc] > 0 ? scores->at[doc] : 0;
+    const struct vectors_scores *scores = &r->nearness[layer];
+    return doc < scores->n ? scores->at[doc] : 0;
 }
 /* The documents of a layer that are nearest to the question, RECALL_NEAREST at most, among those
  * that `fits` lets through (NULL: all); in no order. */
