@@ -355,6 +355,16 @@ static enum err_code join_groups(struct recall *r, struct candidates *list, uint
     return rc;
 }
 
+void recall__lower(struct candidates *list, uint32_t at, float share)
+{
+    struct candidate lowered = list->at[at];
+    lowered.score *= share;
+    lowered.factor *= share;
+    for (; at + 1 < list->n && before(&list->at[at + 1], &lowered); at++)
+        list->at[at] = list->at[at + 1];
+    list->at[at] = lowered;
+}
+
 enum err_code recall__rank(struct recall *r, struct candidates *list, uint32_t groups,
                            struct err *err)
 {

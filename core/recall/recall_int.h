@@ -25,6 +25,7 @@ enum {
     RECALL_SPEAKERS = 256, /* names looked at when a question is read */
     RECALL_DATES = 16,
     RECALL_MENTIONS = 8,
+    RECALL_REPEATS = 30,          /* places of the facts' list that are free of mere phrases */
     RECALL_NEAREST = RECALL_POOL, /* of each layer, that are candidates by their vector alone */
 };
 
@@ -265,6 +266,9 @@ static inline bool recall__is_hopeless(const struct candidates *list, float sum,
 /* Orders the list, best first; of each group (all <= `groups`; 0: there are none) one stays. */
 enum err_code recall__rank(struct recall *r, struct candidates *list, uint32_t groups,
                            struct err *err);
+
+/* Multiplies the score of one of a ranked list by `share` < 1, and moves it to where it belongs. */
+void recall__lower(struct candidates *list, uint32_t at, float share);
 
 /* reorder.c: puts a ranked list into the reranker's order, if there is one. */
 enum err_code recall__reorder(struct recall *r, enum recall_stage stage, struct err *err);

@@ -179,13 +179,10 @@ static void sort_terms(struct recall *r)
 /* Bytes of the "'s" that the text begins with; the tokenizer leaves it out of a word. */
 static size_t genitive(struct str text)
 {
-    static const struct str marks[] = {STR("'"), STR("’")};
-    for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
-        struct str rest = str_part(text, marks[i].len, text.len);
-        if (str_starts(text, marks[i]) &&
-            (str_starts(rest, STR("s")) || str_starts(rest, STR("S"))))
-            return marks[i].len + 1;
-    }
+    static const char *const forms[] = {"'s", "'S", "’s", "’S"};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (str_starts(text, str_of(forms[i])))
+            return strlen(forms[i]);
     return 0;
 }
 

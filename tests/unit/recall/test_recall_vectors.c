@@ -226,6 +226,7 @@ static uint32_t doc_of_turn(uint32_t n)
 struct wanted {
     float signals[SIGNALS];
     float factor, score;
+    uint32_t n; /* of a fact: its best source */
 };
 
 static float weigh(enum recall_stage stage, struct wanted *w, const float *weights, float more)
@@ -247,7 +248,7 @@ static struct wanted wanted_fact(uint32_t id)
     struct wanted best = {.score = -1};
     const struct fact *fact = &ref.facts[id].fact;
     for (uint32_t i = 0; i < fact->n_sources; i++) {
-        struct wanted w = {.factor = ref_factor(&ref, fact->sources[i])};
+        struct wanted w = {.factor = ref_factor(&ref, fact->sources[i]), .n = fact->sources[i]};
         ref_fact_signals(&ref, id, fact->sources[i], w.signals);
         w.signals[SIGNAL_VECTOR] = nearness(LAYER_FACT, id - 1);
         w.signals[SIGNAL_TURN_VECTOR] = nearness(LAYER_TURN, doc_of_turn(fact->sources[i]));
@@ -322,6 +323,8 @@ static uint32_t check_reply(const struct recall_reply *reply)
             continue;
         struct wanted w = wanted_fact(id);
         const struct recall_candidate *c = explained(reply, STAGE_FACTS, id);
+        if (c != NULL)
+            w.score *= ref_share_of(&ref, reply, c, w.n);
         expect_candidate(c, &w, id);
         without_words += c != NULL && c->rank[SIGNAL_WINDOW4] == 0 && c->rank[SIGNAL_OWN] == 0 &&
                          c->rank[SIGNAL_EPISODE] == 0;
