@@ -145,8 +145,14 @@ enum err_code asking_generation(struct api_call *call, struct store_txn *txn,
     return ERR_OK;
 }
 
+/* A longer question would be refused, or cut by the server without a word. */
+static struct str embeddable(const struct api_call *call, struct str q)
+{
+    return utf8_cut(q, (size_t)models_embed(models_of(call))->text_tokens * CHARS_A_TOKEN);
+}
+
 /* Finds out whether vectors can be used, and the question's own if it is known. */
-static enum err_code plan_vector(struct api_call *call, struct store_txn *txn, bool *ask,
+static enum err_code plan_vector(struct api_call *call, const struct recall_base *base, bool *ask,
                                  struct err *err)
 {
     struct asking *a = asking_of(call);
@@ -157,23 +163,21 @@ static enum err_code plan_vector(struct api_call *call, struct store_txn *txn, b
     a->embed_done = true;
     if (!wants_vector(call))
         return ERR_OK;
-    enum err_code code = asking_generation(call, txn, &usable, &a->degraded, err);
+    enum err_code code = asking_generation(call, base->txn, &usable, &a->degraded, err);
     if (code != ERR_OK || usable == NULL)
         return code;
     set_dense(call, usable);
-    a->dense.vector = embed_cache_get(call->api->questions, a->dense.identity, a->query.q,
+    code = recall_embed_text(base, a->query.q, call->arena, &a->text, err);
+    if (code != ERR_OK)
+        return code;
+    a->text = embeddable(call, a->text);
+    a->dense.vector = embed_cache_get(call->api->questions, a->dense.identity, a->text,
                                       a->dense.dimension, call->arena);
     a->has_vector = a->dense.vector != NULL;
     *ask = !a->has_vector;
     metrics_add(handler_services(call)->metrics,
                 a->has_vector ? METRIC_EMBED_CACHE_HIT : METRIC_EMBED_CACHE_MISS, 1);
     return ERR_OK;
-}
-
-/* A longer question would be refused, or cut by the server without a word. */
-static struct str embeddable(const struct api_call *call, struct str q)
-{
-    return utf8_cut(q, (size_t)models_embed(models_of(call))->text_tokens * CHARS_A_TOKEN);
 }
 
 static enum step_verdict ask_vector(struct api_call *call)
@@ -184,7 +188,6 @@ static enum step_verdict ask_vector(struct api_call *call)
         a->degraded |= DEGRADED_EMBED;
         return round_run(&call->step);
     }
-    a->text = embeddable(call, a->query.q);
     model_call_init(&a->call, PURPOSE_EMBED, call->arena);
     a->call.embed = (struct embed_ask){.texts = &a->text, .n = 1, .is_query = true};
     a->call.deadline_ms =
@@ -203,7 +206,7 @@ static enum step_verdict embedded(struct step *step)
         a->call.outcome == ERR_OK && got->failed == 0 && got->dimension == a->dense.dimension;
     if (a->has_vector) {
         a->dense.vector = got->vectors;
-        embed_cache_put(call->api->questions, a->dense.identity, a->query.q, got->vectors,
+        embed_cache_put(call->api->questions, a->dense.identity, a->text, got->vectors,
                         got->dimension);
     } else {
         a->degraded |= DEGRADED_EMBED;
@@ -355,20 +358,19 @@ static enum err_code look(struct api_call *call, struct store_txn *txn, enum rou
     *round = ROUND_WAIT;
     if (code == ERR_OK && behind && !a->waited && param_at(call, QUERY_WAIT_MS)->number != 0)
         return ERR_OK;
-    if (code == ERR_OK)
-        code = plan_vector(call, txn, &ask, err);
-    *round = ROUND_EMBED;
-    if (code != ERR_OK || ask)
-        return code;
-    code = space_get(txn, visit_of(call)->space, &settings, err);
-    if (code != ERR_OK)
-        return code;
-    set_now(call, &settings, &a->query);
-    a->query.dense = a->has_vector ? &a->dense : NULL;
     struct recall_base base = {.txn = txn,
                                .space = visit_of(call)->space,
                                .settings = &settings,
                                .clock = handler_services(call)->clock};
+    if (code == ERR_OK)
+        code = space_get(txn, base.space, &settings, err);
+    if (code == ERR_OK)
+        code = plan_vector(call, &base, &ask, err);
+    *round = ROUND_EMBED;
+    if (code != ERR_OK || ask)
+        return code;
+    set_now(call, &settings, &a->query);
+    a->query.dense = a->has_vector ? &a->dense : NULL;
     *round = a->pooled || !wants_rerank(call) ? ROUND_REPLY : ROUND_RERANK;
     return *round == ROUND_RERANK ? gather_pool(call, &base, err) : reply(call, &base, behind, err);
 }

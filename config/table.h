@@ -148,13 +148,13 @@ enum config_flag {
 #define CONFIG_TABLE_RECALL(X)                                                                     \
     X(VECTOR_WEIGHT_TOPICS, vector_weight_topics, REAL, recall.weight_topics, "1", 0, 100, "",     \
       "recall", 0,                                                                                 \
-      "What the cosine of a topic counts in its score; its own words count 1. 0 or empty: those "  \
+      "What the nearness of a topic's vector counts in its score; its own words count 1. 0 or empty: those "  \
       "vectors are not looked at")                                                                 \
     X(VECTOR_WEIGHT_EPISODES, vector_weight_episodes, REAL, recall.weight_episodes, "1", 0, 100,   \
       "", "recall", 0, "The same of an episode")                                                   \
-    X(VECTOR_WEIGHT_FACTS, vector_weight_facts, REAL, recall.weight_facts, "2", 0, 100, "",        \
+    X(VECTOR_WEIGHT_FACTS, vector_weight_facts, REAL, recall.weight_facts, "1", 0, 100, "",        \
       "recall", 0, "The same of a fact; its own words count 0.5, its turn and windows 1 each")     \
-    X(VECTOR_WEIGHT_TURNS, vector_weight_turns, REAL, recall.weight_turns, "1", 0, 100, "",        \
+    X(VECTOR_WEIGHT_TURNS, vector_weight_turns, REAL, recall.weight_turns, "2", 0, 100, "",        \
       "recall", 0, "The same of a fact's best source turn")                                        \
     X(VECTOR_LAMBDA, vector_lambda, REAL, recall.lambda, "0.5", 0, 10, "", "recall", 0,            \
       "How much of its hyperedges' vectors is added to that of a fact or an episode; 0: none. A "  \

@@ -18,6 +18,9 @@
 
 enum { FACT_BUILTIN = 1, FACT_DEGRADED = 2 };
 #define TIME_NEVER INT64_MAX
+/* The weight of a built-in fact is s / (s + this) for a sentence that states s, and a little more
+ * for dates, numbers and names. */
+#define FACT_WEIGHT_HALF 24.0
 
 struct fact {
     uint64_t seq;

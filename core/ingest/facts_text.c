@@ -15,9 +15,6 @@ enum {
     NAME_PREFIX_BYTES = 64,
 };
 
-/* So many bytes of terms weigh one half. */
-#define WEIGHT_HALF 24.0
-
 /* --- weight --- */
 
 static bool is_name(const struct dialogue *d, uint64_t term)
@@ -59,7 +56,7 @@ enum err_code facts__draft(struct facts_work *f, struct fact_draft *draft, struc
     if (rc != ERR_OK)
         return rc;
     draft->stated = stated_by(f->d, &draft->bag);
-    double weight = draft->stated / (draft->stated + WEIGHT_HALF);
+    double weight = draft->stated / (draft->stated + FACT_WEIGHT_HALF);
     unsigned flags = flags_of(draft->said, s);
     if (s->n_mentions != 0)
         weight += 0.1;

@@ -63,7 +63,7 @@ static enum err_code offer_topic(struct recall *r, uint32_t id, float best, stru
     struct candidate c = {.id = id, .turn_doc = id, .group = linked ? row.chain : id, .factor = 1};
     c.signal[SIGNAL_OWN] = r->topic_own[id - 1] / r->reach;
     c.signal[SIGNAL_EPISODE] = best;
-    c.signal[SIGNAL_VECTOR] = recall__cosine(r, LAYER_TOPIC, row.doc);
+    c.signal[SIGNAL_VECTOR] = recall__nearness(r, LAYER_TOPIC, row.doc);
     return recall__offer(r, STAGE_TOPICS, &c, passes ? NULL : "filter", err);
 }
 
@@ -193,7 +193,7 @@ static enum err_code offer_episode(struct recall *r, uint32_t id, const uint8_t 
     struct candidate c = {.id = id, .turn_doc = row.first_doc, .factor = 1};
     c.signal[SIGNAL_OWN] = r->episode_own[id - 1] / r->reach;
     c.signal[SIGNAL_TURN] = r->episode_turn[id - 1] / r->reach;
-    c.signal[SIGNAL_VECTOR] = recall__cosine(r, LAYER_EPISODE, row.doc);
+    c.signal[SIGNAL_VECTOR] = recall__nearness(r, LAYER_EPISODE, row.doc);
     return recall__offer(r, STAGE_EPISODES, &c, cut, err);
 }
 

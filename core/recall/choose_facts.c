@@ -28,12 +28,16 @@ struct offering {
     float most_vector; /* what vectors can add to a sum */
 };
 
+static float prior_of(const struct turn_info *info)
+{
+    return info->prior == 0 && (info->flags & TURN_ROW_DONE) == 0
+               ? RECALL_PRIOR_UNKNOWN
+               : (float)info->prior / ((float)info->prior + RECALL_PRIOR_HALF);
+}
+
 static float factor_of(const struct turn_info *info)
 {
-    float prior = info->prior == 0 && (info->flags & TURN_ROW_DONE) == 0
-                      ? RECALL_PRIOR_UNKNOWN
-                      : (float)info->prior / ((float)info->prior + RECALL_PRIOR_HALF);
-    return info->named ? prior * RECALL_SPEAKER_FACTOR : prior;
+    return info->named ? prior_of(info) * RECALL_SPEAKER_FACTOR : prior_of(info);
 }
 
 static float episode_signal(const struct recall *r, uint32_t episode)
@@ -47,7 +51,7 @@ static void turn_signals(const struct recall *r, const struct turn_info *info, s
 {
     const struct strip *strip = &r->strip;
     c->signal[SIGNAL_EPISODE] = episode_signal(r, info->episode);
-    c->signal[SIGNAL_TURN_VECTOR] = recall__cosine(r, LAYER_TURN, c->turn_doc);
+    c->signal[SIGNAL_TURN_VECTOR] = recall__nearness(r, LAYER_TURN, c->turn_doc);
     if (info->place == 0 || !recall__is_touched(strip, info->place))
         return;
     const struct strip_block *block = &strip->blocks[info->place / STRIP_BLOCK];
@@ -77,7 +81,7 @@ static float own_sum(const struct recall *r, float own)
 static float fact_sum(const struct recall *r, uint32_t id)
 {
     return own_sum(r, r->fact_own[id - 1]) +
-           r->weights[STAGE_FACTS][SIGNAL_VECTOR] * recall__cosine(r, LAYER_FACT, id - 1);
+           r->weights[STAGE_FACTS][SIGNAL_VECTOR] * recall__nearness(r, LAYER_FACT, id - 1);
 }
 
 /* The most that a fact's own vector adds to a sum, or a turn's that stands for itself. */
@@ -87,7 +91,7 @@ static float most_near(const struct recall *r)
     return r->weights[STAGE_FACTS][SIGNAL_VECTOR] * nearest;
 }
 
-/* A turn's cosine is its own where it stands for itself. */
+/* A turn's nearness is its own where it stands for itself. */
 static struct candidate bare_turn(const struct candidate *turn)
 {
     struct candidate c = *turn;
@@ -117,7 +121,7 @@ static enum err_code offer_fact(struct recall *r, const struct candidate *turn, 
     struct candidate c = *turn;
     c.id = c.group = id;
     c.signal[SIGNAL_OWN] = r->fact_own[id - 1] / r->reach;
-    c.signal[SIGNAL_VECTOR] = recall__cosine(r, LAYER_FACT, id - 1);
+    c.signal[SIGNAL_VECTOR] = recall__nearness(r, LAYER_FACT, id - 1);
     if (turn->cut != NULL || !is_valid_at(r, id))
         return recall__offer(r, STAGE_FACTS, &c, turn->cut != NULL ? turn->cut : "filter", err);
     return again ? recall__push_again(r, &r->stage[STAGE_FACTS], &c, err)
@@ -466,6 +470,54 @@ static enum err_code offer_all(struct offering *o, struct err *err)
     return rc == ERR_OK ? offer_again(o, err) : rc;
 }
 
+/* --- phrases --- */
+
+/* What the prior of its turn would be if a built-in fact were all that it states. */
+static float own_prior(const struct fact *fact)
+{
+    float weight = (float)fact->weight / (float)UINT16_MAX;
+    float stated = weight * (float)FACT_WEIGHT_HALF;
+    return stated / (stated + RECALL_PRIOR_HALF * (1 - weight));
+}
+
+/* What of its score a fact keeps: a sentence said in several turns, word for word, is weighed by
+ * what it states itself where that is less than what its turn does. 1: it was said once, was
+ * lowered already, or a model wrote it and cites several turns because they tell it together. */
+static enum err_code share_kept(struct recall *r, const struct candidate *c, float *share,
+                                struct err *err)
+{
+    const struct turn_info *info = recall__turn(r, c->turn_doc);
+    float prior = prior_of(info);
+    struct fact fact;
+    *share = 1;
+    if (c->factor < factor_of(info))
+        return ERR_OK;
+    enum err_code rc = fact_get(r->txn, r->space, c->id, r->arena, &fact, err);
+    if (rc != ERR_OK || fact.n_sources <= 1 || (fact.flags & FACT_BUILTIN) == 0)
+        return rc;
+    if (own_prior(&fact) < prior)
+        *share = own_prior(&fact) / prior;
+    return ERR_OK;
+}
+
+/* "Keep it up!" stands beside much that a question is about, has the score of all of it, and would
+ * bring its other turns along. The first places only, whatever the list's length, since each is a
+ * record to read; measured: tests/bench/README.md. */
+static enum err_code lower_phrases(struct recall *r, struct err *err)
+{
+    struct candidates *list = &r->stage[STAGE_FACTS];
+    enum err_code rc = ERR_OK;
+    for (uint32_t i = 0; rc == ERR_OK && i < list->n && i < RECALL_REPEATS;) {
+        float share;
+        rc = share_kept(r, &list->at[i], &share, err);
+        if (rc == ERR_OK && share < 1)
+            recall__lower(list, i, share);
+        else
+            i++;
+    }
+    return rc;
+}
+
 enum err_code recall__choose_facts(struct recall *r, struct err *err)
 {
     struct candidates *facts = &r->stage[STAGE_FACTS], *recent = &r->stage[STAGE_RECENT];
@@ -474,6 +526,8 @@ enum err_code recall__choose_facts(struct recall *r, struct err *err)
     enum err_code rc = offer_all(&o, err);
     if (rc == ERR_OK)
         rc = recall__rank(r, facts, (uint32_t)r->stat.v[STAT_NEXT_FACT], err);
+    if (rc == ERR_OK)
+        rc = lower_phrases(r, err);
     if (rc == ERR_OK)
         rc = recall__reorder(r, STAGE_FACTS, err);
     if (rc == ERR_OK)

@@ -2,8 +2,19 @@
  * layers that are asked for; they are further signals of the lists (fuse.c), and who is nearest is
  * a candidate even without a shared word.
  *
- * A cosine below 0 says as little as a word that is not there: it counts 0. */
+ * What a cosine says depends on the model and on the question: of one model all lie between 0.7 and
+ * 0.9, of another between -0.1 and 0.6, and next to a general question everything is near. So what
+ * counts is how far a cosine stands out of its layer, in standard deviations above the mean of all
+ * living documents, NEAR_DEVIATIONS of them being 1. The mean and what lies below it say as little
+ * as a word that is not there: 0. A few documents have no mean worth the name, so both are drawn
+ * towards 0 and EVEN_DEVIATION as by EVEN_DOCS further ones; without that the only document of a
+ * space would never be near. Measured against the cosines themselves: tests/bench/README.md. */
+#include <math.h>
+
 #include "core/recall/recall_int.h"
+
+enum { NEAR_DEVIATIONS = 6, EVEN_DOCS = 16 };
+#define EVEN_DEVIATION 0.1
 
 /* Layers that weigh nothing, or whose stage is skipped, are not scanned. */
 static unsigned wanted(const struct recall_query *q)
@@ -40,6 +51,28 @@ enum err_code recall__dense_open(struct recall *r, struct err *err)
     return rc;
 }
 
+/* Turns cosines into what they count, 0 to 1. */
+static void stand_out(struct vectors_scores *scores)
+{
+    double n = 0, sum = 0, squares = 0;
+    for (uint32_t i = 0; i < scores->n; i++) {
+        double cosine = (double)scores->at[i];
+        if (scores->at[i] == VECTORS_ABSENT)
+            continue;
+        n++;
+        sum += cosine;
+        squares += cosine * cosine;
+    }
+    double spread = n > 0 ? squares - sum * sum / n : 0; /* rounding may leave less than 0 */
+    double even = EVEN_DOCS * EVEN_DEVIATION * EVEN_DEVIATION;
+    double deviation = sqrt(((spread > 0 ? spread : 0) + even) / (n + EVEN_DOCS));
+    float mean = (float)(sum / (n + EVEN_DOCS)), scale = (float)(1 / (NEAR_DEVIATIONS * deviation));
+    for (uint32_t i = 0; i < scores->n; i++) {
+        float out = (scores->at[i] - mean) * scale;
+        scores->at[i] = out < 0 ? 0 : out > 1 ? 1 : out;
+    }
+}
+
 static float greatest(const struct vectors_scores *scores)
 {
     float best = 0;
@@ -52,9 +85,9 @@ static float greatest(const struct vectors_scores *scores)
  * theirs. */
 static void read_rows(struct recall *r)
 {
-    if (r->cosines[LAYER_FACT].n != 0)
+    if (r->nearness[LAYER_FACT].n != 0)
         columns_read_all(r->columns, COLUMN_FACT);
-    if (r->cosines[LAYER_EPISODE].n != 0) {
+    if (r->nearness[LAYER_EPISODE].n != 0) {
         columns_read_all(r->columns, COLUMN_EPISODE);
         columns_read_all(r->columns, COLUMN_EPISODE_DOC);
     }
@@ -74,12 +107,14 @@ enum err_code recall__dense_score(struct recall *r, struct err *err)
                                   .lambda = dense->lambda,
                                   .join = dense->join,
                                   .mode = VECTORS_FAST};
-    enum err_code rc = vectors_scan(&view, &query, r->cosines, err);
+    enum err_code rc = vectors_scan(&view, &query, r->nearness, err);
     if (rc != ERR_OK)
         return rc;
-    r->nearest_fact = greatest(&r->cosines[LAYER_FACT]);
-    r->nearest_turn = greatest(&r->cosines[LAYER_TURN]);
-    r->nearest_episode = greatest(&r->cosines[LAYER_EPISODE]);
+    for (int layer = 0; layer < LAYERS; layer++)
+        stand_out(&r->nearness[layer]);
+    r->nearest_fact = greatest(&r->nearness[LAYER_FACT]);
+    r->nearest_turn = greatest(&r->nearness[LAYER_TURN]);
+    r->nearest_episode = greatest(&r->nearness[LAYER_EPISODE]);
     read_rows(r);
     return ERR_OK;
 }
@@ -87,7 +122,7 @@ enum err_code recall__dense_score(struct recall *r, struct err *err)
 /* --- the nearest ---
  *
  * A heap with the farthest of them on top; but few documents come so far. First all are counted by
- * their cosine, in bins; then bands of bins are gone through from above, until one has filled the
+ * their nearness, in bins; then bands of bins are gone through from above, until one has filled the
  * heap. What lies below it is farther than all that is in there. */
 
 enum {
@@ -96,13 +131,13 @@ enum {
 };
 
 struct near {
-    float cosine;
+    float nearness;
     uint32_t doc;
 };
 
 static bool is_farther(const struct near *a, const struct near *b)
 {
-    return a->cosine != b->cosine ? a->cosine < b->cosine : a->doc > b->doc;
+    return a->nearness != b->nearness ? a->nearness < b->nearness : a->doc > b->doc;
 }
 
 static void sift_down(struct near *heap, uint32_t n, uint32_t at)
@@ -138,7 +173,7 @@ struct hunt {
     const void *arg;
     uint32_t n;
     struct near heap[RECALL_NEAREST];
-    uint32_t counts[BINS + 1]; /* a cosine of 1 has a bin of its own */
+    uint32_t counts[BINS + 1]; /* 1 has a bin of its own */
 };
 
 static void count_all(struct hunt *h)
@@ -164,9 +199,9 @@ static enum err_code hunt_band(struct hunt *h, uint32_t begin, uint32_t end, str
     const float least = (float)begin / BINS, limit = (float)end / BINS;
     for (uint32_t doc = 0; doc < h->scores->n; doc++) {
         struct near one = {h->scores->at[doc], doc};
-        if (one.cosine < least || one.cosine >= limit)
+        if (one.nearness < least || one.nearness >= limit)
             continue;
-        bool fine = one.cosine > 0 && (h->n < RECALL_NEAREST || is_farther(&h->heap[0], &one));
+        bool fine = one.nearness > 0 && (h->n < RECALL_NEAREST || is_farther(&h->heap[0], &one));
         if (fine && h->fits != NULL) {
             enum err_code rc = h->fits(h->r, doc, h->arg, &fine, err);
             if (rc != ERR_OK)
@@ -181,7 +216,7 @@ static enum err_code hunt_band(struct hunt *h, uint32_t begin, uint32_t end, str
 enum err_code recall__nearest(struct recall *r, enum layer layer, recall_fits_fn *fits,
                               const void *arg, struct nearest *out, struct err *err)
 {
-    struct hunt h = {.r = r, .scores = &r->cosines[layer], .fits = fits, .arg = arg};
+    struct hunt h = {.r = r, .scores = &r->nearness[layer], .fits = fits, .arg = arg};
     uint32_t wanted = FIRST_BAND;
     *out = (struct nearest){.n = 0};
     count_all(&h);

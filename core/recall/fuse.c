@@ -1,7 +1,7 @@
 /* Fusion: one score from a candidate's signals, then the best in order (DESIGN 7).
  *
- *   score  each list divided by the most that the question could reach in it (a cosine by 1, below
- *          0 it counts nothing): comparable across questions, spaces and filters; the default
+ *   score  each list divided by the most that the question could reach in it (nearness is
+ *          that already): comparable across questions, spaces and filters; the default
  *   max    each list divided by its best value here
  *   rrf    sum of 1 / (60 + rank); the paper's
  * All are divided by what they could be at most, so a score lies in 0..1. Ties: the earlier turn,
@@ -23,7 +23,7 @@ static const float word_weights[RECALL_STAGES][SIGNALS] = {
     [STAGE_RECENT] = {0.5f, 1, 1, 1, 1, 1, 0.75f},
 };
 
-/* A turn without a fact stands for one: its cosine is its own and its turn's. */
+/* A turn without a fact stands for one: its nearness is its own and its turn's. */
 void recall__set_weights(struct recall *r)
 {
     memcpy(r->weights, word_weights, sizeof r->weights);
@@ -353,6 +353,16 @@ static enum err_code join_groups(struct recall *r, struct candidates *list, uint
     }
     list->n = out;
     return rc;
+}
+
+void recall__lower(struct candidates *list, uint32_t at, float share)
+{
+    struct candidate lowered = list->at[at];
+    lowered.score *= share;
+    lowered.factor *= share;
+    for (; at + 1 < list->n && before(&list->at[at + 1], &lowered); at++)
+        list->at[at] = list->at[at + 1];
+    list->at[at] = lowered;
 }
 
 enum err_code recall__rank(struct recall *r, struct candidates *list, uint32_t groups,

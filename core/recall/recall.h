@@ -4,8 +4,8 @@
  *          -> topics -> episodes (members and flat best) -> facts (members and flat best)
  *          -> records of what is shown -> context within max_tokens
  *
- * Two parts are optional. With a vector of the question each list gets a further signal, its cosine
- * (dense.c), and the nearest of each layer are candidates even without a shared word. With scores
+ * Two parts are optional. With a vector of the question each list gets a further signal, how near
+ * it is (dense.c), and the nearest of each layer are candidates even without a shared word. With scores
  * of a reranker (recall_pool() gives what it is to judge) each list is put into its order
  * (reorder.c), and so gates, lists and context follow it. Without them nothing is different from a
  * build that does not know them.
@@ -28,7 +28,7 @@ enum recall_gate { GATE_SOFT, GATE_STRICT };
 enum recall_fusion { FUSION_SCORE, FUSION_MAX, FUSION_RRF };
 enum recall_summaries { SUMMARIES_AUTO, SUMMARIES_ON, SUMMARIES_OFF };
 
-/* What a cosine counts in the sum of a list; 0: that layer is not looked at. Turns: of a fact's
+/* What nearness counts in the sum of a list; 0: that layer is not looked at. Turns: of a fact's
  * best source, and of turns that have no fact. */
 struct recall_weights {
     float topics, episodes, facts, turns;
@@ -120,8 +120,8 @@ struct recall_context {
 enum recall_stage { STAGE_TOPICS, STAGE_EPISODES, STAGE_FACTS, STAGE_RECENT, RECALL_STAGES };
 /* own: the node's own text; turn: the best source turn (or best turn inside); window1, 2, 4: that
  * turn with so many neighbours on each side; episode: its episode (a topic: its best episode);
- * date: a date of the question is the turn's or is in its text; vector: the cosine of the node's
- * own text; turn_vector: that of a fact's best source turn; rerank: what a reranker said, which
+ * date: a date of the question is the turn's or is in its text; vector: how near the node's own
+ * text is, dense.c; turn_vector: that of a fact's best source turn; rerank: what a reranker said, which
  * decides the order and is not in the sum. */
 enum recall_signal {
     SIGNAL_OWN,
@@ -190,6 +190,12 @@ struct recall_base {
 
 enum err_code recall_run(const struct recall_base *base, const struct recall_query *query,
                          struct arena *arena, struct recall_reply *reply, struct err *err) MUST_USE;
+
+/* The question as it is to be embedded: without the names of the space's speakers. A name draws the
+ * vector to whatever is about names, greetings first; who said it is for the speaker factor to
+ * tell. A question of nothing else stays whole. In the arena, or `q` itself. */
+enum err_code recall_embed_text(const struct recall_base *base, struct str q, struct arena *arena,
+                                struct str *text, struct err *err) MUST_USE;
 
 /* What a reranker is to judge: the best `most` of each list, with filters and gates applied as
  * recall_run() applies them. */

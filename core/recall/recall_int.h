@@ -25,6 +25,7 @@ enum {
     RECALL_SPEAKERS = 256, /* names looked at when a question is read */
     RECALL_DATES = 16,
     RECALL_MENTIONS = 8,
+    RECALL_REPEATS = 30,          /* places of the facts' list that are free of mere phrases */
     RECALL_NEAREST = RECALL_POOL, /* of each layer, that are candidates by their vector alone */
 };
 
@@ -155,7 +156,7 @@ struct recall {
     float best_fact; /* greatest of fact_own */
 
     /* dense.c; .n 0: the layer was not looked at */
-    struct vectors_scores cosines[LAYERS];             /* by document */
+    struct vectors_scores nearness[LAYERS];            /* by document; 0..1, what a cosine counts */
     float nearest_fact, nearest_turn, nearest_episode; /* greatest of them */
 
     /* records.c */
@@ -215,11 +216,11 @@ static inline bool recall__is_touched(const struct strip *strip, uint32_t place)
 /* dense.c: the vectors' part. recall__dense_open() finds the generation, or that there is none. */
 enum err_code recall__dense_open(struct recall *r, struct err *err);
 enum err_code recall__dense_score(struct recall *r, struct err *err);
-/* 0: none, or below 0. */
-static inline float recall__cosine(const struct recall *r, enum layer layer, uint32_t doc)
+/* 0: it has no vector, or one that is no nearer than most. */
+static inline float recall__nearness(const struct recall *r, enum layer layer, uint32_t doc)
 {
-    const struct vectors_scores *scores = &r->cosines[layer];
-    return doc < scores->n && scores->at[doc] > 0 ? scores->at[doc] : 0;
+    const struct vectors_scores *scores = &r->nearness[layer];
+    return doc < scores->n ? scores->at[doc] : 0;
 }
 /* The documents of a layer that are nearest to the question, RECALL_NEAREST at most, among those
  * that `fits` lets through (NULL: all); in no order. */
@@ -265,6 +266,9 @@ static inline bool recall__is_hopeless(const struct candidates *list, float sum,
 /* Orders the list, best first; of each group (all <= `groups`; 0: there are none) one stays. */
 enum err_code recall__rank(struct recall *r, struct candidates *list, uint32_t groups,
                            struct err *err);
+
+/* Multiplies the score of one of a ranked list by `share` < 1, and moves it to where it belongs. */
+void recall__lower(struct candidates *list, uint32_t at, float share);
 
 /* reorder.c: puts a ranked list into the reranker's order, if there is one. */
 enum err_code recall__reorder(struct recall *r, enum recall_stage stage, struct err *err);

@@ -174,6 +174,71 @@ static void sort_terms(struct recall *r)
     }
 }
 
+/* --- what is embedded --- */
+
+/* Bytes of the "'s" that the text begins with; the tokenizer leaves it out of a word. */
+static size_t genitive(struct str text)
+{
+    static const char *const forms[] = {"'s", "'S", "’s", "’S"};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (str_starts(text, str_of(forms[i])))
+            return strlen(forms[i]);
+    return 0;
+}
+
+/* Blanks over the words of speakers' names. True: there was one, and other words are left. */
+static bool blank_names(struct recall *r, const struct names *names,
+                        const struct token_list *tokens, char *text, size_t len)
+{
+    bool left = false;
+    for (size_t i = 0; i < tokens->n; i++) {
+        const struct token *t = &tokens->at[i];
+        if ((t->flags & (TOKEN_STOP | TOKEN_PART)) != 0)
+            continue;
+        struct str behind = {text + t->to, len - t->to};
+        if (take_name(r, names, t->term))
+            memset(text + t->from, ' ', t->to - t->from + genitive(behind));
+        else
+            left = true;
+    }
+    return left && r->n_named != 0;
+}
+
+/* Each run of blanks once, none at the ends. */
+static struct str squeeze(char *text, size_t len)
+{
+    size_t out = 0;
+    for (size_t i = 0; i < len; i++)
+        if (text[i] != ' ' || (out != 0 && text[out - 1] != ' '))
+            text[out++] = text[i];
+    return str_trim((struct str){text, out});
+}
+
+enum err_code recall_embed_text(const struct recall_base *base, struct str q, struct arena *arena,
+                                struct str *text, struct err *err)
+{
+    struct tokenizer *tokenizer = NULL;
+    struct token_list tokens;
+    struct recall *r = ARENA_NEW(arena, struct recall);
+    struct names *names = ARENA_NEW(arena, struct names);
+    char *copy = arena_copy(arena, q.at, q.len);
+    *text = q;
+    if (r == NULL || names == NULL || copy == NULL)
+        return recall__memory(err);
+    r->txn = base->txn;
+    r->space = base->space;
+    r->arena = arena;
+    enum err_code rc = tokenizer_new(base->settings->language, &tokenizer, err);
+    if (rc == ERR_OK)
+        rc = tokenizer_run(tokenizer, arena, q, TOKEN_QUERY, &tokens, err);
+    if (rc == ERR_OK)
+        rc = read_speakers(r, tokenizer, names, err);
+    tokenizer_free(tokenizer);
+    if (rc == ERR_OK && blank_names(r, names, &tokens, copy, q.len))
+        *text = squeeze(copy, q.len);
+    return rc;
+}
+
 /* --- filters --- */
 
 static enum err_code find_ordinal(struct recall *r, enum store_kind kind, struct str name,

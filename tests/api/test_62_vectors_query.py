@@ -99,7 +99,7 @@ class Vectors(VectorsTest):
         got = self.query("the boat", explain=True)
         self.assertIn("boat", got["facts"][0]["content"] + got["facts"][1]["content"])
         weights = {"own": 0.5, "turn": 1, "window1": 1, "window2": 1, "window4": 1, "episode": 1,
-                   "vector": 2, "turn_vector": 1}
+                   "vector": 1, "turn_vector": 2}
         for fact in got["explain"]["stages"]["facts"]:
             total = sum(weights[name] * one["score"] for name, one in fact["signals"].items())
             self.assertAlmostEqual(fact["score"], total * fact["factor"] / (5.5 + 3), 4)
@@ -162,6 +162,13 @@ class Vectors(VectorsTest):
         self.assertEqual(len(self.questions()), 1)  # of all spaces
         self.query("another", vectors=False)
         self.assertEqual(len(self.questions()), 1)
+
+    def test_speakers_names_are_not_embedded(self):
+        self.query("What did Bob say of Ann's boat?")
+        self.query("What did say of boat?")
+        self.query("Ann")
+        self.assertEqual([one.texts for one in self.questions()],
+                         [[PREFIX + "What did say of boat?"], [PREFIX + "Ann"]])
 
     def test_a_long_question_is_cut_for_the_model(self):
         self.query("dog " * 1000)

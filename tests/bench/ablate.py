@@ -8,7 +8,8 @@ category 5 left out:
   R@10         mean share of a question's evidence turns among the first ten source turns of facts[]
   R@1000 tok   mean share of them named by context.turn_ids and backed by context.text (80 % of a
                turn's content words) at max_tokens=1000; a context over its budget counts as 0
-The difference to the default is paired, with a bootstrapped 95 % interval.
+The difference to the default is paired, with a bootstrapped 95 % interval. A daemon with an
+embedding model gets further rows.
 """
 import argparse
 import random
@@ -27,6 +28,12 @@ SWITCHES = (
     ("fusion=max", {"fusion": "max"}),
     ("fusion=rrf", {"fusion": "rrf"}),
 )
+# Where there is an embedding model.
+VECTOR_SWITCHES = (
+    ("lambda=0", {"lambda": 0}),
+    ("lambda=0, gate=strict", {"lambda": 0, "gate": "strict"}),
+    ("vectors=0", {"vectors": 0}),
+)
 RESAMPLES = 1000
 
 
@@ -43,10 +50,23 @@ def difference(rows, base, column):
                                      means[int(0.975 * RESAMPLES)])
 
 
+def has_encoder(asker, conversations):
+    """Whether vectors take part, those of all documents."""
+    for conversation in conversations:
+        name = asking.space_name(conversation, asker.prefix)
+        space = asker.client().get("/v1/spaces/" + name).expect(200)
+        if space["models"]["embed"] is None:
+            return False
+        if space["vectors"]["state"] != "active" or space["vectors"]["behind"] != 0:
+            raise SystemExit("vectors of %s are behind; try again later" % name)
+    return True
+
+
 def rows_of(asker, conversations):
     """Rows of the table, the default first."""
     base, out = None, []
-    for name, extra in SWITCHES:
+    switches = SWITCHES + (VECTOR_SWITCHES if has_encoder(asker, conversations) else ())
+    for name, extra in switches:
         scores = asker.measure(conversations, **extra)
         base = base or scores
         cells = [name, len(scores)]

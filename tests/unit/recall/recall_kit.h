@@ -96,6 +96,13 @@ float ref_episode_score(const struct ref *ref, uint32_t id);
 float ref_topic_score(const struct ref *ref, uint32_t id);
 /* Prior and speaker. */
 float ref_factor(const struct ref *ref, uint32_t n);
+/* What of its score a fact keeps beside turn n when it stands among the first: less than 1 when it
+ * was said in several turns and states less than that one. */
+enum { REF_FIRST = 30 };
+float ref_share(const struct ref *ref, uint32_t id, uint32_t n);
+/* That of this candidate. Checks that it is lowered where it must be, and nowhere else. */
+float ref_share_of(const struct ref *ref, const struct recall_reply *reply,
+                   const struct recall_candidate *c, uint32_t n);
 /* All signals of a fact said in turn n, of an episode, of a topic. */
 void ref_fact_signals(const struct ref *ref, uint32_t id, uint32_t n, float out[SIGNALS]);
 void ref_episode_signals(const struct ref *ref, uint32_t id, float out[SIGNALS]);

@@ -342,13 +342,36 @@ float ref_topic_score(const struct ref *ref, uint32_t id)
     return doc_score(ref, &ref->topics[id].doc, ref->avg_topic);
 }
 
-float ref_factor(const struct ref *ref, uint32_t n)
+static float ref_prior(const struct ref *ref, uint32_t n)
 {
     const struct ref_turn *t = &ref->turns[n];
     float x = floorf(t->stated > 255 ? 255 : t->stated);
-    float prior = t->done ? x / (x + 10) : 0.8f;
+    return t->done ? x / (x + 10) : 0.8f;
+}
+
+float ref_factor(const struct ref *ref, uint32_t n)
+{
+    const struct ref_turn *t = &ref->turns[n];
     bool named = ref->named != NULL && str_eq(t->turn.speaker, str_of(ref->named));
-    return named ? prior * 1.5f : prior;
+    return named ? ref_prior(ref, n) * 1.5f : ref_prior(ref, n);
+}
+
+float ref_share(const struct ref *ref, uint32_t id, uint32_t n)
+{
+    const struct fact *fact = &ref->facts[id].fact;
+    float weight = (float)fact->weight / 65535.0f;
+    float own = 24 * weight / (24 * weight + 10 * (1 - weight)), prior = ref_prior(ref, n);
+    return fact->n_sources > 1 && own < prior ? own / prior : 1;
+}
+
+float ref_share_of(const struct ref *ref, const struct recall_reply *reply,
+                   const struct recall_candidate *c, uint32_t n)
+{
+    float share = ref_share(ref, c->id, n);
+    bool lowered = share < 1 && c->factor < ref_factor(ref, n) * (1 + share) / 2;
+    for (uint32_t i = 0; i < reply->n_facts && i < REF_FIRST; i++)
+        ck_assert(reply->facts[i].fact.id != c->id || share >= 1 || lowered);
+    return lowered ? share : 1;
 }
 
 void ref_fact_signals(const struct ref *ref, uint32_t id, uint32_t n, float out[SIGNALS])

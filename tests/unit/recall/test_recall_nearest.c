@@ -1,4 +1,4 @@
-/* The nearest documents against sorting all of them: whatever the cosines are like, and however few
+/* The nearest documents against sorting all of them: whatever they are like, and however few
  * a filter lets through. */
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 enum { DOCS = 5000, ARENA_BYTES = 1 << 20 };
 
 static struct recall recall;
-static float cosines[DOCS];
+static float nearness[DOCS];
 static uint32_t seed;
 
 static float draw(void)
@@ -19,7 +19,7 @@ static float draw(void)
     return (float)(seed >> 8) / (float)(1u << 24);
 }
 
-/* --- what cosines may be like --- */
+/* --- what nearness may be like --- */
 
 static float spread(void)
 {
@@ -71,11 +71,11 @@ static enum err_code fits(struct recall *r, uint32_t doc, const void *arg, bool 
     return ERR_OK;
 }
 
-static int by_cosine(const void *a, const void *b)
+static int by_nearness(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (cosines[x] != cosines[y])
-        return cosines[x] > cosines[y] ? -1 : 1;
+    if (nearness[x] != nearness[y])
+        return nearness[x] > nearness[y] ? -1 : 1;
     return (x > y) - (x < y);
 }
 
@@ -92,14 +92,14 @@ static void compare(uint32_t n, uint32_t nth)
     struct err err;
     uint32_t n_wanted = 0;
     recall.arena = arena_new(ARENA_BYTES);
-    recall.cosines[LAYER_FACT] = (struct vectors_scores){cosines, n};
+    recall.nearness[LAYER_FACT] = (struct vectors_scores){nearness, n};
     ck_assert_int_eq(
         recall__nearest(&recall, LAYER_FACT, nth == 1 ? NULL : fits, &nth, &near, &err), ERR_OK);
     for (uint32_t doc = 0; doc < n; doc++) {
-        if (cosines[doc] > 0 && fits_every(doc, nth))
+        if (nearness[doc] > 0 && fits_every(doc, nth))
             wanted[n_wanted++] = doc;
     }
-    qsort(wanted, n_wanted, sizeof *wanted, by_cosine);
+    qsort(wanted, n_wanted, sizeof *wanted, by_nearness);
     if (n_wanted > RECALL_NEAREST)
         n_wanted = RECALL_NEAREST;
     qsort(wanted, n_wanted, sizeof *wanted, by_number);
@@ -118,7 +118,7 @@ START_TEST(they_are_those_that_sorting_gives)
     seed = 7;
     for (uint32_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         for (uint32_t doc = 0; doc < sizes[s]; doc++)
-            cosines[doc] = kinds[_i]();
+            nearness[doc] = kinds[_i]();
         for (uint32_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
             compare(sizes[s], parts[p]);
     }
@@ -146,9 +146,9 @@ START_TEST(few_others_are_looked_at)
     struct err err;
     looked_at = 0;
     for (uint32_t doc = 0; doc < DOCS; doc++)
-        cosines[doc] = (float)(doc + 1) / DOCS;
+        nearness[doc] = (float)(doc + 1) / DOCS;
     recall.arena = arena_new(ARENA_BYTES);
-    recall.cosines[LAYER_FACT] = (struct vectors_scores){cosines, DOCS};
+    recall.nearness[LAYER_FACT] = (struct vectors_scores){nearness, DOCS};
     ck_assert_int_eq(recall__nearest(&recall, LAYER_FACT, count_looks, NULL, &near, &err), ERR_OK);
     ck_assert_uint_eq(near.n, RECALL_NEAREST);
     ck_assert_uint_le(looked_at, 2 * RECALL_NEAREST);
@@ -169,9 +169,9 @@ START_TEST(what_fails_is_told)
 {
     struct nearest near;
     struct err err;
-    cosines[0] = 0.5f;
+    nearness[0] = 0.5f;
     recall.arena = arena_new(ARENA_BYTES);
-    recall.cosines[LAYER_FACT] = (struct vectors_scores){cosines, 1};
+    recall.nearness[LAYER_FACT] = (struct vectors_scores){nearness, 1};
     ck_assert_int_eq(recall__nearest(&recall, LAYER_FACT, break_off, NULL, &near, &err),
                      ERR_INTERNAL);
     arena_fail_after(recall.arena, 1);

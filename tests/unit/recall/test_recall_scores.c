@@ -40,7 +40,8 @@ static void expect_signals(const struct recall_candidate *c, const float wanted[
 }
 
 /* The best of the turns that a fact was said in. */
-static float best_source(const struct ref *ref, uint32_t id, float signals[SIGNALS], float *factor)
+static float best_source(const struct ref *ref, uint32_t id, float signals[SIGNALS],
+                         uint32_t *source)
 {
     const struct fact *fact = &ref->facts[id].fact;
     float best = -1;
@@ -52,7 +53,7 @@ static float best_source(const struct ref *ref, uint32_t id, float signals[SIGNA
         if (score <= best)
             continue;
         best = score;
-        *factor = ref_factor(ref, n);
+        *source = n;
         memcpy(signals, at, sizeof at);
     }
     return best;
@@ -63,10 +64,11 @@ static uint32_t check_facts(const struct ref *ref, const struct recall_reply *re
     listing = "facts";
     uint32_t expected = 0;
     for (uint32_t id = 1; id <= ref->n_facts; id++) {
-        float signals[SIGNALS], factor;
+        float signals[SIGNALS];
+        uint32_t n = 0;
         if (ref->facts[id].fact.id == 0)
             continue;
-        float score = best_source(ref, id, signals, &factor);
+        float score = best_source(ref, id, signals, &n);
         const struct recall_fact *fact = reply_fact(reply, id);
         ck_assert_msg((fact != NULL) == (score > 0), "fact %u: score %g", id, (double)score);
         if (fact == NULL)
@@ -74,8 +76,9 @@ static uint32_t check_facts(const struct ref *ref, const struct recall_reply *re
         expected++;
         const struct recall_candidate *c = explained(reply, STAGE_FACTS, id);
         expect_signals(c, signals);
-        expect_near(c->factor, factor, "factor", id);
-        expect_near(fact->score, score, "score", id);
+        float share = ref_share_of(ref, reply, c, n);
+        expect_near(c->factor, ref_factor(ref, n) * share, "factor", id);
+        expect_near(fact->score, score * share, "score", id);
     }
     ck_assert_uint_eq(reply->n_facts, expected);
     return expected;
@@ -263,12 +266,12 @@ START_TEST(deletions_leave_no_trace_in_scores)
         ref_ask(&ref, q->words, q->day.year != 0 ? &q->day : NULL, q->named);
         /* The prior of a turn stays what its facts stated when they were made. */
         for (uint32_t k = 0; k < asked.reply.n_facts; k++) {
-            float signals[SIGNALS], factor;
-            uint32_t id = asked.reply.facts[k].fact.id;
+            float signals[SIGNALS];
+            uint32_t n, id = asked.reply.facts[k].fact.id;
             ck_assert_uint_ne(ref.facts[id].fact.id, 0);
             if (ref.facts[id].fact.n_sources != 1)
                 continue;
-            (void)best_source(&ref, id, signals, &factor);
+            (void)best_source(&ref, id, signals, &n);
             expect_signals(explained(&asked.reply, STAGE_FACTS, id), signals);
         }
         check_episodes(&ref, &asked.reply);
