@@ -365,6 +365,7 @@ static enum err_code look(struct api_call *call, struct store_txn *txn, enum rou
         return code;
     set_now(call, &settings, &a->query);
     a->query.dense = a->has_vector ? &a->dense : NULL;
+    a->query.tokenizers = handler_services(call)->tokenizers;
     struct recall_base base = {.txn = txn,
                                .space = visit_of(call)->space,
                                .settings = &settings,

@@ -16,6 +16,7 @@
 
 #include "core/base/fault.h"
 #include "core/ingest/work.h"
+#include "core/text/token.h"
 #include "server/cmd.h"
 #include "server/loop.h"
 #include "server/model_options.h"
@@ -43,6 +44,7 @@ struct daemon {
     struct runner *runner;
     struct lanes *lanes;
     struct works *works;
+    struct tokenizers *tokenizers;
     struct api *api;
     struct http *http;
     unsigned max_connections;
@@ -165,7 +167,8 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
         return code;
     d->lanes = lanes_new(runner_submit_lane, d->runner);
     d->works = works_new(runner_submit_lane, d->runner);
-    if (d->lanes == NULL || d->works == NULL)
+    d->tokenizers = tokenizers_new();
+    if (d->lanes == NULL || d->works == NULL || d->tokenizers == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory");
     d->services = (struct services){
         .store = d->store,
@@ -173,6 +176,7 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
         .works = d->works,
         .models = d->models,
         .transport = d->carrier != NULL ? transport_port(d->carrier) : NULL,
+        .tokenizers = d->tokenizers,
         .clock = &d->clock,
         .log = &d->log,
         .metrics = d->metrics,
@@ -318,6 +322,7 @@ static void take_apart(struct daemon *d)
     runner_free(d->runner);
     works_free(d->works);
     lanes_free(d->lanes);
+    tokenizers_free(d->tokenizers);
     api_free(d->api);
     if (d->carrier != NULL)
         transport_close(d->carrier);

@@ -24,7 +24,8 @@ static enum err_code start(struct stage_work *w, struct err *err)
 {
     enum err_code rc = space_get(w->txn, w->space, &w->settings, err);
     if (rc == ERR_OK && w->reading->tokenizer == NULL)
-        rc = tokenizer_new(w->settings.language, &w->reading->tokenizer, err);
+        rc = tokenizers_take(w->services->tokenizers, w->settings.language, &w->reading->tokenizer,
+                             err);
     if (rc != ERR_OK)
         return rc;
     w->tokenizer = w->reading->tokenizer;
@@ -260,7 +261,7 @@ enum err_code stage_build(struct store_txn *txn, uint64_t space, const struct se
     c->arena = arena;
     c->now_ms = clock_now_ms(services->clock);
     enum err_code rc = build_chain(c, unit, err);
-    tokenizer_free(c->reading.tokenizer);
+    tokenizers_give(services->tokenizers, c->reading.tokenizer);
     if (rc != ERR_OK || unit->batch != NULL)
         return rc;
     const struct stage_base base = {txn, space, services, arena};
@@ -324,7 +325,7 @@ enum err_code stage_act(const struct stage_base *base, stage_act_fn *act, void *
     enum err_code rc = store_stat(base->txn, base->space, &w->stat, err);
     if (rc == ERR_OK)
         rc = act_in(w, act, arg, err);
-    tokenizer_free(c->reading.tokenizer);
+    tokenizers_give(base->services->tokenizers, c->reading.tokenizer);
     if (rc != ERR_OK || !w->changed)
         return rc;
     c->stat = w->stat;

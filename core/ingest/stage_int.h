@@ -50,7 +50,7 @@ struct stage_docs {
 /* What the units of a chain need not make anew: a closing unit looks at turns that an earlier one
  * has read, and the words of a conversation come again. */
 struct stage_reading {
-    struct tokenizer *tokenizer; /* NULL until the first unit has one; the chain's to free */
+    struct tokenizer *tokenizer; /* NULL until the first unit has one; the chain's to give back */
     struct said **said;          /* turns that boundary has looked at, by n */
     uint32_t n_said, cap_said;
 };

@@ -119,24 +119,32 @@ static struct stem_slot *stem_slot(struct tokenizer *tokenizer, struct str word)
     return &tokenizer->stems[hash64(word) % STEM_SLOTS];
 }
 
+/* What is known of a word, or found out now; NULL: it is not kept. */
+static const struct stem_slot *know(struct token_run *run, int language, struct str word)
+{
+    struct stem_slot *slot = word.len == 0 ? NULL : stem_slot(run->tokenizer, word);
+    if (slot == NULL ||
+        (slot->language == language + 1 && str_eq(word, (struct str){slot->word, slot->len})))
+        return slot;
+    struct str out = stem_new(run, language, word);
+    if (out.len > STEM_BYTES || run->failed)
+        return NULL;
+    slot->language = (uint8_t)(language + 1);
+    slot->stop = stopword_is(language_at((size_t)language)->code, word);
+    slot->len = (uint8_t)word.len;
+    slot->stem_len = (uint8_t)out.len;
+    memcpy(slot->word, word.at, word.len);
+    memcpy(slot->stem, out.at, out.len);
+    return slot;
+}
+
 /* The stem, valid until the next one; what is too long to be a word stays. */
 static struct str stem(struct token_run *run, int language, struct str word)
 {
     if (language == LANGUAGE_NONE || word.len > LIMIT_TERM_BYTES || word.len == 0)
         return word;
-    struct stem_slot *slot = stem_slot(run->tokenizer, word);
-    if (slot != NULL && slot->language == language + 1 &&
-        str_eq(word, (struct str){slot->word, slot->len}))
-        return (struct str){slot->stem, slot->stem_len};
-    struct str out = stem_new(run, language, word);
-    if (slot == NULL || out.len > STEM_BYTES || run->failed)
-        return out;
-    slot->language = (uint8_t)(language + 1);
-    slot->len = (uint8_t)word.len;
-    slot->stem_len = (uint8_t)out.len;
-    memcpy(slot->word, word.at, word.len);
-    memcpy(slot->stem, out.at, out.len);
-    return out;
+    const struct stem_slot *slot = know(run, language, word);
+    return slot != NULL ? (struct str){slot->stem, slot->stem_len} : stem_new(run, language, word);
 }
 
 static void forms_add(struct forms *forms, struct str form)
@@ -182,11 +190,17 @@ static void put_stop_word(struct token_run *run, const struct token_word *word)
     token__put(run, term, word->from, word->to, word->flags | TOKEN_STOP);
 }
 
+static bool is_stop_word(struct token_run *run, int language, struct str word)
+{
+    const struct stem_slot *slot = know(run, language, word);
+    return slot != NULL ? slot->stop : stopword_is(language_at((size_t)language)->code, word);
+}
+
 void token__put_word(struct token_run *run, const struct token_word *word)
 {
     int language = token__language(run, word->script);
     if (language != LANGUAGE_NONE && !is_name_in_capitals(run, word) &&
-        stopword_is(language_at((size_t)language)->code, word->text)) {
+        is_stop_word(run, language, word->text)) {
         put_stop_word(run, word);
         return;
     }
