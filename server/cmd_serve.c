@@ -63,14 +63,15 @@ static unsigned threads_of(uint64_t configured)
 
 /* --- start --- */
 
-/* A query of a large space takes some MiB and gives them back at its end. By default they then go
- * back to the system, and the next query spends a quarter of its time on page faults; so each
- * worker's heap keeps up to KEPT_BYTES of what was freed. */
+/* A query of a large space takes some MiB and gives them back at its end, and the stages' batches
+ * that wait for a commit hold some tens. By default what is freed then goes back to the system, and
+ * the next query spends a quarter of its time on page faults, the stages a tenth; so each worker's
+ * heap keeps up to KEPT_BYTES. Once a minute (loop.c) what is free goes back. */
 static void keep_freed_memory(void)
 {
 #ifdef __GLIBC__
-    enum { KEPT_BYTES = 8 << 20 };
-    (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+    enum { MAPPED_BYTES = 8 << 20, KEPT_BYTES = 64 << 20 };
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 #endif
 }

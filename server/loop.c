@@ -2,6 +2,9 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "core/ingest/work.h"
 #include "core/model/models.h"
@@ -74,6 +77,9 @@ static void on_housekeep(uv_timer_t *timer)
     int freed = storage_reader_check(loop->parts.store);
     if (freed > 0)
         LOG(loop->parts.log, LOG_INFO, "reader_slots_freed", F_INT("count", freed));
+#ifdef __GLIBC__
+    (void)malloc_trim(0); /* what a burst needed (keep_freed_memory() in cmd_serve.c) */
+#endif
 }
 
 /* --- stopping --- */

@@ -49,7 +49,7 @@ static bool has_room(struct token_run *run)
 {
     if (run->n < run->cap)
         return true;
-    size_t cap = run->cap == 0 ? run->text.len / 5 + 16 : run->cap * 2;
+    size_t cap = run->cap == 0 ? run->text.len / 5 + 4 : run->cap * 2;
     struct token *at = arena_alloc(run->arena, cap * sizeof *at);
     if (at == NULL)
         return false;
@@ -190,23 +190,24 @@ static void put_stop_word(struct token_run *run, const struct token_word *word)
     token__put(run, term, word->from, word->to, word->flags | TOKEN_STOP);
 }
 
-static bool is_stop_word(struct token_run *run, int language, struct str word)
-{
-    const struct stem_slot *slot = know(run, language, word);
-    return slot != NULL ? slot->stop : stopword_is(language_at((size_t)language)->code, word);
-}
-
 void token__put_word(struct token_run *run, const struct token_word *word)
 {
     int language = token__language(run, word->script);
-    if (language != LANGUAGE_NONE && !is_name_in_capitals(run, word) &&
-        is_stop_word(run, language, word->text)) {
-        put_stop_word(run, word);
-        return;
+    const struct stem_slot *slot = NULL;
+    if (language != LANGUAGE_NONE) {
+        slot = know(run, language, word->text);
+        bool stop = slot != NULL ? slot->stop
+                                 : stopword_is(language_at((size_t)language)->code, word->text);
+        if (stop && !is_name_in_capitals(run, word)) {
+            put_stop_word(run, word);
+            return;
+        }
     }
     bool latin = word->script == SCRIPT_LATIN;
     if (word->ascii && run->also == 0) {
-        token__put(run, stem(run, language, word->text), word->from, word->to, word->flags);
+        struct str term = slot != NULL ? (struct str){slot->stem, slot->stem_len}
+                                       : stem(run, language, word->text);
+        token__put(run, term, word->from, word->to, word->flags);
         return;
     }
     char folded[RUNE_FOLD_MAX];
