@@ -42,11 +42,11 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 # ---- Libraries ---------------------------------------------------------------------------------
 
-LIB_PCS := libuv libmicrohttpd libcurl jansson lmdb libutf8proc inih libxxhash
+LIB_PCS := libuv libmicrohttpd libcurl jansson lmdb libutf8proc inih libxxhash openblas
 LIB_CFLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(LIB_PCS) 2>/dev/null))
 LIB_LIBS := $(shell pkg-config --libs $(LIB_PCS) 2>/dev/null)
 ifeq ($(LIB_LIBS),)
-LIB_LIBS := -luv -lmicrohttpd -lcurl -ljansson -llmdb -lutf8proc -linih
+LIB_LIBS := -luv -lmicrohttpd -lcurl -ljansson -llmdb -lutf8proc -linih -lopenblas
 endif
 LIB_LIBS += -lstemmer -lm -pthread
 CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null || echo -lcheck)
@@ -97,7 +97,7 @@ endif
 
 # Each kernel file has its own instruction set; nothing else may be built with one.
 ifneq ($(X86),)
-KF_avx2   := -mavx2 -mfma
+KF_avx2   := -mavx2 -mfma -mf16c
 KF_avx512 := -mavx512f -mavx512bw -mavx512vl -mavx512dq
 endif
 kernel_flags = $(if $(findstring /kernels/,$(1)),$(KF_$(basename $(notdir $(1)))))
@@ -219,13 +219,13 @@ $(SHIMS): $(B)/%.so: tests/crash/%.c $(B)/flags
 
 # ---- Running the tests -------------------------------------------------------------------------
 
-.PHONY: deps test unit api crash crash-quick fuzz-replay fuzz bench bench-recall soak \
+.PHONY: deps model test unit api crash crash-quick fuzz-replay fuzz bench bench-recall soak \
     asan tsan coverage test-llama models-demo
 
 # Stages share flavours, so two of them never run side by side; what each builds is parallel,
 # because it is built by a make of its own.
 ifneq ($(filter test unit api crash crash-quick fuzz-replay fuzz bench bench-recall soak asan tsan \
-    coverage lint run test-llama,$(MAKECMDGOALS)),)
+    coverage lint run model test-llama,$(MAKECMDGOALS)),)
 .NOTPARALLEL:
 endif
 
@@ -252,18 +252,28 @@ MAKE_TEST = $(MAKE_THIS) FLAVOUR=$(TEST_FLAVOUR) COUNTS=$(COUNTS)
 deps:
 	@docker/deps.sh --check --build --test || docker/deps.sh --build --test
 
+# The default model's files. Its directory is also where the tests look for them.
+MODEL_DIR ?= build/models/all-MiniLM-L6-v2
+export HMTEST_MODEL_DIR := $(abspath $(MODEL_DIR))
+model:
+	@docker/deps.sh --check --model || docker/deps.sh --model
+	@PYTHON=$(PYTHON) docker/model.sh '$(MODEL_DIR)'
+
 # The sanitizer run repeats neither lint nor the crash rounds.
 STAGES := $(if $(SLOW),unit api fuzz-replay,lint unit api crash-quick fuzz-replay)
 test: deps
 	+@COUNTS=$(COUNTS) MAKE="$(MAKE)" tests/stages.sh $(STAGES)
 
+# Where the model can't be fetched the tests that need it fail; the others need not wait for that.
 unit:
 	+@$(MAKE_TEST) unit-bin
+	@PYTHON=$(PYTHON) docker/model.sh '$(MODEL_DIR)' || true
 	@CK_DEFAULT_TIMEOUT=20 CK_TIMEOUT_MULTIPLIER=$(HMTEST_SLOW) \
 	    $(STAGE) unit build/$(TEST_FLAVOUR)/unit_tests $(T)
 
 api:
 	+@$(MAKE_THIS) bin
+	@PYTHON=$(PYTHON) docker/model.sh '$(MODEL_DIR)' || true
 	+@$(MAKE_TEST) bin
 	@$(STAGE) api $(PYTHON) tests/api/run.py $(if $(T),--only '$(T)')
 
@@ -327,12 +337,16 @@ SAMPLE ?= tests/data/sample.json
 run:
 	@docker/deps.sh --check --build || docker/deps.sh --build
 	+@$(MAKE_THIS) bin
+	+@$(MAKE_THIS) model || echo 'make run goes on without the model: memories are searched by words'
 	@tests/demo.sh $(BIN) $(LISTEN) $(DATA_DIR) $(SAMPLE)
 
 PREFIX ?= /usr/local
 install: $(BIN)
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/hypermemd
 	install -D -m 0644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/hypermem/LICENSE
+	@test ! -d $(MODEL_DIR) || docker/model.sh --check $(MODEL_DIR)
+	@test ! -d $(MODEL_DIR) || (cd $(MODEL_DIR) && find . -type f -exec install -D -m 0644 {} \
+	    $(DESTDIR)$(PREFIX)/share/hypermem/models/all-MiniLM-L6-v2/{} \;)
 
 docker:
 	docker build -f docker/Dockerfile --build-arg VERSION='$(VERSION)' -t hypermem:latest .
@@ -390,6 +404,7 @@ lint-vars:
 help:
 	@printf '%s\n' 'all          build/release/hypermemd' \
 	    'run          build, start, load the sample, ask (LISTEN=$(LISTEN) DATA_DIR=$(DATA_DIR))' \
+	    'model        fetch the default model into MODEL_DIR=$(MODEL_DIR)' \
 	    'test         lint, unit, API, crash and fuzz-corpus tests; the last line counts them' \
 	    'unit api     one stage; T=name picks some' \
 	    'crash        100 rounds of kill and reopen (ROUNDS=n); crash-quick 10' \

@@ -72,7 +72,7 @@ static void write_model(struct json_out *out, const char *name, const struct mod
         return;
     }
     out_object(out, name);
-    out_cstr(out, "provider", "remote");
+    out_cstr(out, "provider", models_is_builtin(models, purpose) ? "builtin" : "remote");
     out_str(out, "model", models_address(models, purpose)->model);
     out_end(out);
 }
@@ -83,6 +83,8 @@ static void write_models(struct json_out *out, const struct models *models)
     static const enum model_purpose stages[] = {PURPOSE_BOUNDARY, PURPOSE_DESCRIBE, PURPOSE_TOPIC,
                                                 PURPOSE_FACTS};
     bool told = models != NULL && models_has_stages(models);
+    bool vectors = models != NULL && models_has(models, PURPOSE_EMBED);
+    out_cstr(out, "search", vectors ? "words and vectors" : "words");
     out_object(out, "models");
     write_model(out, "chat", models, PURPOSE_ANSWER);
     write_model(out, "embed", models, PURPOSE_EMBED);

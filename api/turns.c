@@ -55,11 +55,19 @@ struct post {
     struct accept_plan plan;
     uint64_t seq;
     uint64_t pending;
+    bool embeds;   /* vectors are still to come */
     bool has_job;  /* the call (or the one it repeats) stored something */
     bool replayed; /* the reply comes from an idempotency row */
 };
 
 static step_fn post_build, post_committed, post_settle, post_woken;
+
+/* Where the space stands when the reply is written. */
+static void note_state(struct post *post, const struct space_stat *stat)
+{
+    post->pending = stat->v[STAT_PENDING] + stat->v[STAT_UNFINISHED];
+    post->embeds = stat->v[STAT_EMBED_DUE] != 0;
+}
 
 static enum err_code check_turns(const struct turns_body *body, struct err *err)
 {
@@ -195,7 +203,7 @@ static enum err_code build_new(struct api_call *call, struct store_txn *txn, str
     if (code != ERR_OK)
         return code;
     post->seq = stat.v[STAT_SEQ];
-    post->pending = stat.v[STAT_PENDING] + stat.v[STAT_UNFINISHED];
+    note_state(post, &stat);
     post->has_job = post->plan.batch != NULL;
     return keep_key(call, post, err);
 }
@@ -217,7 +225,7 @@ static enum err_code build(struct api_call *call, struct store_txn *txn, struct 
     code = store_stat(txn, visit->space, &stat, err);
     if (code != ERR_OK)
         return code;
-    post->pending = stat.v[STAT_PENDING] + stat.v[STAT_UNFINISHED];
+    note_state(post, &stat);
     return replay(call, txn, post, payload, err);
 }
 
@@ -269,11 +277,19 @@ static enum step_verdict post_committed(struct step *step)
             return handler_fail(call, &step->err);
         }
     }
-    post->pending = batch->stat.v[STAT_PENDING] + batch->stat.v[STAT_UNFINISHED];
+    note_state(post, &batch->stat);
     return post_settle(step);
 }
 
 /* --- wait, reply --- */
+
+/* Words find a turn from its commit on; this says whether its meaning does. */
+static const char *vectors_word(const struct api_call *call, const struct post *post)
+{
+    if (!embed_is_on(handler_services(call)))
+        return "off";
+    return post->embeds ? "pending" : "ready";
+}
 
 static enum step_verdict post_reply(struct api_call *call, const struct post *post)
 {
@@ -283,6 +299,7 @@ static enum step_verdict post_reply(struct api_call *call, const struct post *po
     out_u64(&out, "duplicates", post->plan.duplicates);
     out_u64(&out, "seq", post->seq);
     out_u64(&out, "pending_turns", post->pending);
+    out_cstr(&out, "vectors", vectors_word(call, post));
     out_array(&out, "turns");
     for (uint32_t i = 0; i < post->plan.accepted + post->plan.duplicates; i++) {
         const struct accepted_turn *turn = &post->plan.turns[i];
@@ -328,12 +345,11 @@ static enum step_verdict post_woken(struct step *step)
     if (code == ERR_OK)
         code = store_stat(txn, visit_of(call)->space, &stat, &err);
     store_end(txn);
-    if (code == ERR_OK)
-        post->pending = stat.v[STAT_PENDING] + stat.v[STAT_UNFINISHED];
-    else if (code == ERR_NOT_FOUND) /* deleted while we waited: nothing of it is pending */
-        post->pending = 0;
-    else
+    if (code == ERR_NOT_FOUND) /* deleted while we waited: nothing of it is pending */
+        stat = (struct space_stat){{0}};
+    else if (code != ERR_OK)
         return handler_fail(call, &err);
+    note_state(post, &stat);
     return post_reply(call, post);
 }
 

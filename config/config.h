@@ -46,6 +46,7 @@ struct config_server {
     uint64_t max_connections;
     uint64_t request_timeout_s, idle_timeout_s, shutdown_timeout_s;
     uint64_t readers, stage_workers; /* 0: one a core */
+    uint64_t encoders;               /* 0: one for two cores */
 };
 struct config_access {
     struct str api_key; /* empty: none */
@@ -81,6 +82,7 @@ struct config_llm {
 };
 struct config_embed {
     struct config_provider provider;
+    struct str model_dir; /* empty: searched for; "none" */
     uint64_t batch, batch_tokens, text_tokens, dimensions, query_deadline_ms;
     bool send_dimensions;
     struct str query_prefix, document_prefix;
@@ -95,6 +97,7 @@ enum config_rerank_format {
 };
 struct config_rerank {
     struct config_provider provider;
+    struct str model_dir;
     enum config_rerank_format format;
     uint64_t candidates, chars, deadline_ms;
 };

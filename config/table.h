@@ -76,6 +76,11 @@ enum config_flag {
     X(EMBED_BASE_URL, embed_base_url, URL, embed.provider.base_url, "", 0, 2048, "", "embed", 0,   \
       "OpenAI-compatible embeddings endpoint. Empty: none, unless embed_model is set and the "     \
       "environment has OPENAI_BASE_URL")                                                           \
+    X(EMBED_MODEL_DIR, embed_model_dir, TEXT, embed.model_dir, "", 0, 4096, "", "embed", 0,        \
+      "Directory of an encoder that runs in this process (BERT family: config.json, vocab.txt or " \
+      "tokenizer.json, model.safetensors). Empty, and no endpoint: all-MiniLM-L6-v2 under "        \
+      "models/ of the data directory, or where make model or make install puts it, if it is "      \
+      "there. none: no encoder")                                                                   \
     X(EMBED_API_KEY, embed_api_key, TEXT, embed.provider.api_key, "", 0, 1024, "", "embed",        \
       CONFIG_SECRET, "Key for it; see llm_api_key")                                                \
     X(EMBED_MODEL, embed_model, TEXT, embed.provider.model, "", 0, 256, "", "embed", 0,            \
@@ -116,6 +121,9 @@ enum config_flag {
       0,                                                                                           \
       "Rerank endpoint, without the /rerank at its end. Empty: none, unless rerank_model is set "  \
       "and the environment has OPENAI_BASE_URL")                                                   \
+    X(RERANK_MODEL_DIR, rerank_model_dir, TEXT, rerank.model_dir, "", 0, 4096, "", "rerank", 0,    \
+      "Directory of a cross-encoder that runs in this process (as embed_model_dir, with a "        \
+      "classification head of one label)")                                                         \
     X(RERANK_API_KEY, rerank_api_key, TEXT, rerank.provider.api_key, "", 0, 1024, "", "rerank",    \
       CONFIG_SECRET, "Key for it; see llm_api_key")                                                \
     X(RERANK_MODEL, rerank_model, TEXT, rerank.provider.model, "", 0, 256, "", "rerank", 0,        \
@@ -179,6 +187,9 @@ enum config_flag {
       "Workers for queries and reads; 0: one a core")                                              \
     X(STAGE_WORKERS, stage_workers, UINT, server.stage_workers, "0", 0, 256, "threads", "server",  \
       0, "Workers for what happens to turns after they are stored; 0: one a core")                 \
+    X(ENCODERS, encoders, UINT, server.encoders, "0", 0, 256, "threads", "server", 0,              \
+      "Threads of the built-in encoder for texts that are stored; 0: one for two cores. A query "  \
+      "is encoded by its reader")                                                                  \
     X(API_KEY, api_key, TEXT, access.api_key, "", 0, 1024, "", "access", CONFIG_SECRET,            \
       "Key that clients send as Authorization: Bearer KEY. Empty: none is asked for, which is "    \
       "allowed on loopback only. A command line is visible to other users: use the file form")     \

@@ -19,7 +19,7 @@ struct services {
     struct lanes *lanes;
     struct works *works;           /* core/ingest/work.h */
     struct models *models;         /* core/model/models.h; NULL: everything is built in */
-    struct transport *transport;   /* for model calls; NULL without models */
+    struct transport *transport;   /* for model calls; NULL when no model is remote */
     struct tokenizers *tokenizers; /* core/text/token.h; NULL: one is made for each use */
     const struct clock *clock;
     const struct log *log;

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Installs what hypermem needs on Debian and Ubuntu.
 #
-#   docker/deps.sh [--check] [--build] [--test] [--runtime] [--llama]
+#   docker/deps.sh [--check] [--build] [--test] [--runtime] [--model] [--llama]
 #
 #   --build    to build and run the daemon (the default)
 #   --test     to run `make test`, `make fuzz` and `make bench` (ask for --build as well)
+#   --model    for `make model` alone (`--test` has it, too)
 #   --llama    for `make test-llama` on top of --build
 #   --runtime  the shared libraries and time zones that a finished binary needs, nothing else
 #   --check    installs nothing; exit status 1 and a list when something is missing
@@ -18,7 +19,7 @@ sets=
 for arg in "$@"; do
     case $arg in
     --check) check_only=yes ;;
-    --build | --test | --runtime | --llama) sets="$sets ${arg#--}" ;;
+    --build | --test | --runtime | --model | --llama) sets="$sets ${arg#--}" ;;
     *)
         sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0" >&2
         exit 2
@@ -44,6 +45,7 @@ build    hdr:libstemmer.h           libstemmer-dev
 build    hdr:ini.h                  libinih-dev
 build    hdr:xxhash.h               libxxhash-dev
 build    hdr:curl/curl.h            libcurl4-openssl-dev
+build    hdr:openblas_config.h      libopenblas-pthread-dev
 build    file:/usr/share/zoneinfo   tzdata
 runtime  so:libuv.so.1              libuv1|libuv1t64
 runtime  so:libmicrohttpd.so.12     libmicrohttpd12|libmicrohttpd12t64
@@ -53,6 +55,7 @@ runtime  so:libutf8proc.so          libutf8proc2|libutf8proc3
 runtime  so:libstemmer.so.0d        libstemmer0d
 runtime  so:libinih.so.1            libinih1
 runtime  so:libcurl.so.4            libcurl4|libcurl4t64
+runtime  so:libopenblas.so.0        libopenblas0-pthread
 runtime  file:/usr/share/zoneinfo   tzdata
 test     hdr:check.h                check
 test     cmd:clang                  clang-14|clang
@@ -61,9 +64,12 @@ test     cmd:clang-format           clang-format-14|clang-format
 test     clang-rt                   libclang-rt-14-dev|libclang-common-14-dev|libclang-rt-dev
 test     cmd:cppcheck               cppcheck
 test     cmd:python3                python3
+test     py:pip                     python3-pip
 test     cmd:git                    git
 test     cmd:valgrind               valgrind
 test     cmd:wrk                    wrk
+model    cmd:python3                python3
+model    py:pip                     python3-pip
 llama    cmd:c++                    g++
 llama    py:ensurepip               python3-venv
 EOF

@@ -81,7 +81,7 @@ static enum err_code load_turns(struct demo *d, struct demo_counts *sum, struct 
         if (code == ERR_OK)
             code = call_space(d, "POST", "/turns", body, err);
         if (code == ERR_OK)
-            code = demo_counts_decode(buf_str(&d->reply), &counts, err);
+            code = demo_counts_decode(d->arena, buf_str(&d->reply), &counts, err);
         sum->accepted += counts.accepted;
         sum->duplicates += counts.duplicates;
         if (code == ERR_OK)
@@ -91,6 +91,12 @@ static enum err_code load_turns(struct demo *d, struct demo_counts *sum, struct 
     return code;
 }
 
+static enum err_code look(struct demo *d, struct demo_counts *counts, struct err *err)
+{
+    enum err_code code = call_space(d, "GET", "", STR_NONE, err);
+    return code == ERR_OK ? demo_counts_decode(d->arena, buf_str(&d->reply), counts, err) : code;
+}
+
 /* Closes the open episodes and waits until every turn has its facts. */
 static enum err_code settle(struct demo *d, struct demo_counts *counts, struct err *err)
 {
@@ -98,9 +104,7 @@ static enum err_code settle(struct demo *d, struct demo_counts *counts, struct e
     struct str path = str_printf(d->arena, "/flush?wait=true&timeout_ms=%d", (int)FLUSH_MS);
     enum err_code code = call_space(d, "POST", path.at, STR("{}"), err);
     for (unsigned i = 0; i < SETTLE_TRIES && code == ERR_OK; i++) {
-        code = call_space(d, "GET", "", STR_NONE, err);
-        if (code == ERR_OK)
-            code = demo_counts_decode(buf_str(&d->reply), counts, err);
+        code = look(d, counts, err);
         size_t pending = counts->pending_turns < bar.total ? counts->pending_turns : bar.total;
         if (code == ERR_OK)
             progress_show(&bar, bar.total - pending);
@@ -110,6 +114,39 @@ static enum err_code settle(struct demo *d, struct demo_counts *counts, struct e
     }
     progress_end(&bar);
     return code;
+}
+
+/* With an encoder, waits for the vectors, so that the questions show what they give. One that does
+ * not answer is not waited for for long: words find everything meanwhile. */
+static enum err_code embed(struct demo *d, struct demo_counts *counts, struct err *err)
+{
+    enum err_code code = look(d, counts, err);
+    uint64_t total = counts->embedded + counts->behind;
+    if (code != ERR_OK || counts->encoder.at == NULL)
+        return code;
+    struct progress bar = {.term = &d->note, .label = "vectors      ", .total = total};
+    for (unsigned i = 0; i < SETTLE_TRIES && code == ERR_OK; i++) {
+        size_t left = counts->behind < bar.total ? counts->behind : bar.total;
+        progress_show(&bar, bar.total - left);
+        if (left == 0 && counts->has_vectors)
+            break;
+        pause_ms(SETTLE_PAUSE_MS);
+        code = look(d, counts, err);
+    }
+    progress_end(&bar);
+    return code;
+}
+
+static void tell_search(const struct demo *d, const struct demo_counts *counts)
+{
+    if (counts->encoder.at == NULL)
+        (void)fprintf(d->note.file, "searched by words: there is no encoder (make model)\n");
+    else if (counts->behind != 0 || !counts->has_vectors)
+        (void)fprintf(d->note.file, "searched by words for now: %llu texts wait for %.*s\n",
+                      (unsigned long long)counts->behind, STR_FMT(counts->encoder));
+    else
+        (void)fprintf(d->note.file, "searched by words and by vectors of %.*s\n",
+                      STR_FMT(counts->encoder));
 }
 
 /* --- showing --- */
@@ -226,6 +263,8 @@ static enum err_code run(struct demo *d, struct err *err)
     enum err_code code = load_turns(d, &loaded, err);
     if (code == ERR_OK)
         code = settle(d, &counts, err);
+    if (code == ERR_OK)
+        code = embed(d, &counts, err);
     if (code != ERR_OK)
         return code;
     (void)fprintf(d->note.file,
@@ -234,6 +273,7 @@ static enum err_code run(struct demo *d, struct err *err)
                   (unsigned long long)loaded.accepted, (unsigned long long)loaded.duplicates,
                   (unsigned long long)counts.episodes, (unsigned long long)counts.topics,
                   (unsigned long long)counts.facts);
+    tell_search(d, &counts);
     return show(d, err);
 }
 

@@ -1,9 +1,10 @@
-/* doctor: calls every configured model endpoint once and says, for a person, what works and what to
+/* doctor: calls every configured model once and says, for a person, what works and what to
  * do about what does not. Nothing is retried, so that it is quick; what a call mends by itself
  * (rung, parameters, /v1, form) is mended and told. */
 #include <poll.h>
 #include <unistd.h>
 
+#include "server/builtin_models.h"
 #include "server/cmd.h"
 #include "server/doctor_advice.h"
 #include "server/doctor_json.h"
@@ -14,11 +15,13 @@ enum { CALL_BYTES = 64 << 20, OUT_BYTES = 1 << 20, CONTEXT_WORDS = 6000, CONTEXT
 #define ADVICE "  advice     "
 
 struct doctor {
+    struct builtin_models builtin;
     struct models *models;
     struct transport_once *transport;
     struct clock clock;
     struct arena *arena; /* of one call */
     struct buf out;
+    int64_t took_us; /* the last call, all of it */
     uint32_t context_words;
     unsigned tested, failed;
 };
@@ -30,7 +33,7 @@ static void on_done(struct exchange *exchange)
     (void)exchange; /* start() has waited for it */
 }
 
-static void run_call(struct doctor *d, struct model_call *call)
+static void carry_out(struct doctor *d, struct model_call *call)
 {
     struct transport *port = transport_once_port(d->transport);
     for (;;) {
@@ -44,6 +47,13 @@ static void run_call(struct doctor *d, struct model_call *call)
         else if (left > 0)
             (void)poll(NULL, 0, left < INT32_MAX ? (int)left : INT32_MAX);
     }
+}
+
+static void run_call(struct doctor *d, struct model_call *call)
+{
+    int64_t start_ns = clock_mono_ns(&d->clock);
+    carry_out(d, call);
+    d->took_us = (clock_mono_ns(&d->clock) - start_ns) / 1000;
 }
 
 static void begin_call(struct doctor *d, struct model_call *call, enum model_purpose purpose)
@@ -74,10 +84,23 @@ static struct str without_query(const char *url)
     return str_part(text, 0, str_index(text, '?'));
 }
 
+static void put_builtin(struct doctor *d, const struct model_address *address)
+{
+    const struct encoder_about *about = encoder_about(address->encoder);
+    buf_printf(&d->out, "  model      %.*s, built in (%s, %s)\n", STR_FMT(about->name),
+               about->dtype, about->kernels);
+    buf_printf(&d->out, "  time       %lld us\n", (long long)d->took_us);
+}
+
 static void put_exchange(struct doctor *d, const struct model_call *call)
 {
     const struct exchange *x = &call->exchange;
-    struct str model = models_address(d->models, call->purpose)->model;
+    const struct model_address *address = models_address(d->models, call->purpose);
+    struct str model = address->model;
+    if (address->encoder != NULL) {
+        put_builtin(d, address);
+        return;
+    }
     buf_printf(&d->out, "  url        %.*s\n", STR_FMT(without_query(x->url)));
     buf_printf(&d->out, "  model      %.*s\n",
                STR_FMT(model.len != 0 ? model : STR("(none named: the server's own)")));
@@ -296,10 +319,12 @@ static int put_summary(struct doctor *d)
 {
     buf_clear(&d->out);
     if (d->tested == 0)
-        buf_printf(&d->out, "No model is configured; every stage has its built-in form.\n"
-                            "Set llm_base_url, embed_base_url or rerank_base_url (see --help).\n");
+        buf_printf(&d->out,
+                   "No model is configured; every stage has its built-in form.\n"
+                   "Set llm_base_url, embed_base_url or rerank_base_url (see --help), or run "
+                   "make model for an encoder that is built in.\n");
     else
-        buf_printf(&d->out, "%u of %u endpoints work\n", d->tested - d->failed, d->tested);
+        buf_printf(&d->out, "%u of %u models work\n", d->tested - d->failed, d->tested);
     int status = cmd_print(&d->out);
     return d->failed != 0 ? EXIT_FAILED : status;
 }
@@ -319,7 +344,11 @@ static enum err_code prepare(struct doctor *d, const struct cmd_call *call, stru
     d->arena = arena_new(CALL_BYTES);
     if (d->arena == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory");
-    enum err_code code = models_new(&options, &d->models, err);
+    enum err_code code = builtin_models_open(call->config, &options, &d->builtin, err);
+    if (code != ERR_OK)
+        return code;
+    builtin_models_fill(&d->builtin, &options);
+    code = models_new(&options, &d->models, err);
     return code == ERR_OK ? transport_once_new(&d->transport, err) : code;
 }
 
@@ -335,6 +364,7 @@ int cmd_doctor(const struct cmd_call *call)
         status = put_summary(&d);
     transport_once_free(d.transport);
     models_free(d.models);
+    builtin_models_close(&d.builtin);
     arena_free(d.arena);
     buf_fini(&d.out);
     return status;

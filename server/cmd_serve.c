@@ -17,6 +17,7 @@
 #include "core/base/fault.h"
 #include "core/ingest/work.h"
 #include "core/text/token.h"
+#include "server/builtin_models.h"
 #include "server/cmd.h"
 #include "server/loop.h"
 #include "server/model_options.h"
@@ -39,8 +40,9 @@ struct daemon {
     struct store *store;
     struct services services;
     struct loop *loop;
-    struct models *models;   /* NULL: all is built in */
-    struct carrier *carrier; /* of their calls */
+    struct models *models; /* NULL: all is built in */
+    struct builtin_models builtin;
+    struct carrier *carrier; /* of the calls of those that are remote */
     struct runner *runner;
     struct lanes *lanes;
     struct works *works;
@@ -61,16 +63,26 @@ static unsigned threads_of(uint64_t configured)
     return configured != 0 ? (unsigned)configured : cores();
 }
 
+/* Half of the cores, so that what is behind on vectors leaves the others to whoever asks. */
+static unsigned encoders_of(const struct daemon *d)
+{
+    uint64_t configured = d->config->server.encoders;
+    unsigned half = cores() / 2 != 0 ? cores() / 2 : 1;
+    if (d->builtin.embed == NULL)
+        return 0;
+    return configured != 0 ? (unsigned)configured : half;
+}
+
 /* --- start --- */
 
 /* A query of a large space takes some MiB and gives them back at its end, and the stages' batches
  * that wait for a commit hold some tens. By default what is freed then goes back to the system, and
  * the next query spends a quarter of its time on page faults, the stages a tenth; so each worker's
- * heap keeps up to KEPT_BYTES. Once a minute (loop.c) what is free goes back. */
+ * heap keeps up to KEPT_BYTES. What is free goes back every ten seconds (loop.c). */
 static void keep_freed_memory(void)
 {
 #ifdef __GLIBC__
-    enum { MAPPED_BYTES = 8 << 20, KEPT_BYTES = 64 << 20 };
+    enum { MAPPED_BYTES = 8 << 20, KEPT_BYTES = 32 << 20 };
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 #endif
@@ -89,7 +101,7 @@ static enum err_code plan_faults(const struct daemon *d, struct err *err)
     return ERR_OK;
 }
 
-/* Only where a provider is configured; without one nothing is made that could talk to a network. */
+/* Only where there is a model; without an endpoint nothing is made that could talk to a network. */
 static enum err_code make_models(struct daemon *d, struct err *err)
 {
     struct models_options options;
@@ -100,8 +112,12 @@ static enum err_code make_models(struct daemon *d, struct err *err)
     options.metrics = d->metrics;
     if (getrandom(&options.seed, sizeof options.seed, 0) != sizeof options.seed)
         return err_set(err, ERR_UNAVAILABLE, "the system gives no random numbers");
+    enum err_code code = builtin_models_open(d->config, &options, &d->builtin, err);
+    if (code != ERR_OK)
+        return code;
+    builtin_models_fill(&d->builtin, &options);
     for (unsigned i = 0; i < MODEL_PURPOSES; i++)
-        any |= options.address[i].base_url.len != 0;
+        any |= options.address[i].base_url.len != 0 || options.address[i].encoder != NULL;
     return any ? models_new(&options, &d->models, err) : ERR_OK;
 }
 
@@ -109,7 +125,8 @@ static enum err_code make_models(struct daemon *d, struct err *err)
 static unsigned model_slots(const struct daemon *d, uint32_t slots[MODEL_PURPOSES])
 {
     unsigned sum = 0;
-    for (uint32_t i = 0; d->models != NULL && i < models_endpoints(d->models); i++) {
+    bool remote = d->models != NULL && models_has_remote(d->models);
+    for (uint32_t i = 0; remote && i < models_endpoints(d->models); i++) {
         slots[i] = models_endpoint_slots(d->models, i);
         sum += slots[i];
     }
@@ -158,6 +175,7 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
         .threads = {[STEP_READERS] = threads_of(server->readers),
                     [STEP_STAGES] = threads_of(server->stage_workers)},
         .queue_max = {[STEP_READERS] = d->max_connections, [STEP_STAGES] = STAGES_QUEUE_MAX},
+        .encoders = encoders_of(d),
         .clock = &d->clock,
         .log = &d->log,
         .wake = loop_wake,
@@ -282,9 +300,26 @@ static enum err_code start(struct daemon *d, struct err *err)
     return ERR_OK;
 }
 
+/* Who answers by meaning. Said once: without an encoder a memory is searched by its words. */
+static void announce_search(const struct daemon *d)
+{
+    const struct model_address *address = d->models != NULL && models_has(d->models, PURPOSE_EMBED)
+                                              ? models_address(d->models, PURPOSE_EMBED)
+                                              : NULL;
+    if (address == NULL) {
+        LOG(&d->log, LOG_INFO, "search", F_CSTR("by", "words"),
+            F_CSTR("hint", "no encoder: see embed_model_dir and embed_base_url, or make model"));
+        return;
+    }
+    LOG(&d->log, LOG_INFO, "search", F_CSTR("by", "words and vectors"),
+        F_CSTR("encoder", address->encoder != NULL ? "builtin" : "remote"),
+        F_STR("model", address->model), F_INT("encoders", encoders_of(d)));
+}
+
 static void announce(const struct daemon *d)
 {
     const struct config_server *server = &d->config->server;
+    announce_search(d);
     LOG(&d->log, LOG_INFO, "listening", F_CSTR("url", http_url(d->http)),
         F_CSTR("version", server_version()), F_STR("data_dir", d->config->storage.data_dir),
         F_INT("max_connections", d->max_connections), F_INT("readers", threads_of(server->readers)),
@@ -330,6 +365,7 @@ static void take_apart(struct daemon *d)
     loop_free(d->loop);
     transport_free(d->carrier);
     models_free(d->models);
+    builtin_models_close(&d->builtin);
     http_free(d->http);
     storage_close(d->store);
     free(d->metrics);

@@ -172,7 +172,21 @@ static json_t *parse(struct str body, struct err *err)
     return root;
 }
 
-enum err_code demo_counts_decode(struct str body, struct demo_counts *counts, struct err *err)
+static void decode_vectors(struct arena *arena, const json_t *space, struct demo_counts *counts)
+{
+    const json_t *vectors = json_object_get(space, "vectors");
+    const char *layer = NULL;
+    json_t *number = NULL;
+    counts->encoder =
+        text_of(arena, json_object_get(json_object_get(space, "models"), "embed"), "model");
+    counts->has_vectors = str_eq(text_of(arena, vectors, "state"), STR("active"));
+    counts->behind = number_of(vectors, "behind");
+    json_object_foreach(json_object_get(vectors, "embedded"), layer, number) counts->embedded +=
+        (uint64_t)json_integer_value(number);
+}
+
+enum err_code demo_counts_decode(struct arena *arena, struct str body, struct demo_counts *counts,
+                                 struct err *err)
 {
     json_t *root = parse(body, err);
     if (root == NULL)
@@ -187,6 +201,7 @@ enum err_code demo_counts_decode(struct str body, struct demo_counts *counts, st
         .topics = number_of(of_space, "topics"),
         .facts = number_of(of_space, "facts"),
     };
+    decode_vectors(arena, root, counts);
     json_decref(root);
     return ERR_OK;
 }

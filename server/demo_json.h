@@ -37,8 +37,11 @@ enum err_code demo_turns_encode(struct arena *arena, const struct demo_turn *tur
 struct demo_counts {
     uint64_t accepted, duplicates, pending_turns;
     uint64_t turns, episodes, topics, facts;
+    struct str encoder;        /* .at NULL: there is none */
+    bool has_vectors;          /* a generation is in use */
+    uint64_t embedded, behind; /* documents */
 };
-enum err_code demo_counts_decode(struct str body, struct demo_counts *counts,
+enum err_code demo_counts_decode(struct arena *arena, struct str body, struct demo_counts *counts,
                                  struct err *err) MUST_USE;
 
 /* A topic, episode or fact, as far as it is shown. */

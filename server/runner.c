@@ -11,6 +11,8 @@
 enum {
     SCAN_PAUSE_MS = 100,      /* least time between two scans that the timer asked for */
     LONGEST_SLEEP_MS = 60000, /* wall clocks may be set; look again */
+    ENCODERS = STEP_POOLS,    /* the pool that computes calls of stage steps */
+    POOLS,
 };
 
 struct pool {
@@ -32,7 +34,7 @@ struct list {
 };
 
 struct runner {
-    struct pool pool[STEP_POOLS];
+    struct pool pool[POOLS];
     struct list told[STEP_POOLS]; /* by the writer, of the group it tells; the writer thread's */
     struct waits *waits;
     const struct services *services;
@@ -155,12 +157,17 @@ static struct step *pool_take(struct pool *pool)
     return step;
 }
 
-static void queue(struct runner *runner, struct step *step)
+static void queue_in(struct pool *pool, struct step *step)
 {
     struct list one = {.n = 0};
-    ASSERT((unsigned)step->pool < STEP_POOLS);
     list_add(&one, step);
-    pool_put(&runner->pool[step->pool], &one);
+    pool_put(pool, &one);
+}
+
+static void queue(struct runner *runner, struct step *step)
+{
+    ASSERT((unsigned)step->pool < STEP_POOLS);
+    queue_in(&runner->pool[step->pool], step);
 }
 
 static void sort_out(struct step *steps, struct list lists[STEP_POOLS])
@@ -375,6 +382,12 @@ static bool call_model(struct runner *runner, struct step *step)
     ASSERT(step->call != NULL && runner->services->models != NULL);
     if (step->lane_held)
         lanes_leave(runner->services->lanes, step);
+    struct pool *encoders = &runner->pool[ENCODERS];
+    if (step->pool == STEP_STAGES && encoders->n_threads != 0 &&
+        models_is_builtin(runner->services->models, step->call->purpose)) {
+        queue_in(encoders, step);
+        return true;
+    }
     return advance_call(runner, step);
 }
 
@@ -408,6 +421,18 @@ static void run_step(struct runner *runner, struct step *step)
         case STEP_LANE: lanes_enter(runner->services->lanes, step); return;
         }
     }
+}
+
+static void *encode(void *arg)
+{
+    struct pool *pool = arg;
+    struct step *step;
+    while ((step = pool_take(pool)) != NULL) {
+        bool elsewhere = advance_call(pool->runner, step);
+        ASSERT(!elsewhere);
+        queue(pool->runner, step);
+    }
+    return NULL;
 }
 
 static void *work(void *arg)
@@ -508,11 +533,9 @@ unsigned runner_waiting(struct runner *runner)
 
 /* --- life --- */
 
-static enum err_code pool_init(struct pool *pool, struct runner *runner, unsigned threads,
-                               unsigned queue_max, struct err *err)
+static enum err_code pool_init(struct pool *pool, void *(*work_of)(void *pool), unsigned threads,
+                               struct err *err)
 {
-    pool->runner = runner;
-    pool->queue_max = queue_max;
     pool->threads = calloc(threads, sizeof *pool->threads);
     if (pool->threads == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory for %u workers", threads);
@@ -524,7 +547,7 @@ static enum err_code pool_init(struct pool *pool, struct runner *runner, unsigne
     }
     pool->made = true;
     for (unsigned i = 0; i < threads; i++) {
-        if (pthread_create(&pool->threads[i], NULL, work, pool) != 0)
+        if (pthread_create(&pool->threads[i], NULL, work_of, pool) != 0)
             return err_set(err, ERR_EXHAUSTED, "worker %u of %u can't be started", i + 1, threads);
         pool->n_threads++;
     }
@@ -566,8 +589,14 @@ enum err_code runner_new(const struct runner_options *options, struct runner **o
     runner->waits = waits_new();
     if (runner->waits == NULL)
         code = err_set(err, ERR_EXHAUSTED, "out of memory");
-    for (unsigned i = 0; i < STEP_POOLS && code == ERR_OK; i++)
-        code = pool_init(&runner->pool[i], runner, options->threads[i], options->queue_max[i], err);
+    for (unsigned i = 0; i < POOLS; i++)
+        runner->pool[i].runner = runner;
+    for (unsigned i = 0; i < STEP_POOLS && code == ERR_OK; i++) {
+        runner->pool[i].queue_max = options->queue_max[i];
+        code = pool_init(&runner->pool[i], work, options->threads[i], err);
+    }
+    if (code == ERR_OK && options->encoders != 0)
+        code = pool_init(&runner->pool[ENCODERS], encode, options->encoders, err);
     if (code == ERR_OK)
         *out = runner;
     else
@@ -579,7 +608,7 @@ void runner_free(struct runner *runner)
 {
     if (runner == NULL)
         return;
-    for (unsigned i = 0; i < STEP_POOLS; i++)
+    for (unsigned i = 0; i < POOLS; i++)
         pool_fini(&runner->pool[i]);
     waits_free(runner->waits);
     free(runner);

@@ -1,4 +1,4 @@
-/* The runner: two pools of workers that run steps (core/base/step.h, DESIGN 3).
+/* The runner: pools of workers that run steps (core/base/step.h, DESIGN 3).
  *
  *   loop --runner_submit--> [readers queue] --> worker: run() --DONE----> finish()
  *   lanes ----------------> [stages queue]  -->    ^      |---COMMIT--> store_submit … writer --+
@@ -10,6 +10,11 @@
  * is in the step), and a writer that has committed must be able to hand its step back. So the bound
  * is on taking in: runner_submit() refuses while `queue_max` steps are queued in the pool. What is
  * alive is bounded by who submits: a connection has one request at a time, and LANES_MAX.
+ *
+ * Calls. A call to a model of this process takes its thread for as long as it computes. A reader
+ * does so itself: somebody waits for the answer. Stage steps hand over to the encoders, a third
+ * pool of a few threads, so that texts to be embedded keep neither the stages' workers nor more
+ * than those few cores; they go on in their own pool.
  *
  * Wakes. Waking a worker costs as much as its step, so what comes together is handed over together:
  * the answers of a group commit, and the requests that one round of MHD brings, go into a pool
@@ -44,6 +49,7 @@ typedef void runner_wake_fn(void *arg);
 
 struct runner_options {
     unsigned threads[STEP_POOLS];   /* at least 1 */
+    unsigned encoders;              /* 0: stage workers carry out such calls themselves */
     unsigned queue_max[STEP_POOLS]; /* queued steps above which runner_submit() refuses */
     const struct clock *clock;
     const struct log *log; /* may be NULL */

@@ -127,6 +127,36 @@ enum err_code vectors__take_marks(const struct vectors_view *view, struct batch 
 
 /* --- side values --- */
 
+/* A VECTOR_SIDE value whose head was checked; behind node n - 1 all is 0. */
+struct vectors_sides {
+    uint32_t n, listed;
+    const char *rows, *list; /* n x SIDE_ROW; LE32 x listed */
+};
+/* False when damaged. */
+bool vectors__sides_read(struct str value, struct vectors_sides *sides);
+
+/* Node i < n. False when damaged. */
+static inline bool vectors__sides_at(const struct vectors_sides *sides, uint32_t i,
+                                     struct vectors_side *side)
+{
+    const char *row = sides->rows + (size_t)i * SIDE_ROW;
+    uint32_t edge = le32_get(row + 8);
+    memcpy(&side->along, row, 4);
+    memcpy(&side->across, row + 4, 4);
+    if ((edge & SIDE_MANY) == 0) {
+        side->n = edge != 0;
+        side->edges = row + 8;
+        return true;
+    }
+    uint32_t from = edge & ~SIDE_MANY;
+    if (from >= sides->listed)
+        return false;
+    side->edges = sides->list + (size_t)from * 4;
+    side->n = le32_get(side->edges);
+    side->edges += 4;
+    return side->n < sides->listed - from;
+}
+
 /* A node whose side is to be as it says here. */
 struct vectors_node_side {
     unsigned layer;

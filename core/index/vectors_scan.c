@@ -6,7 +6,6 @@
 
 enum { PREFETCH_BYTES = 1024 };
 #define LENGTH_MAX 2.1e9f /* of a query by that of a row, both as integers: below 2^31 */
-#define NORM_LEAST 1e-12  /* of |h'|^2: below, a node and its edges cancel out */
 
 struct scan {
     const struct vectors_view *view;
@@ -63,11 +62,25 @@ static inline float clamp(float x)
     return x > 1 ? 1 : x < -1 ? -1 : x;
 }
 
-static void score(struct scan *s, const struct vectors_block *block)
+/* Where the rows of the next block will be: most have a head as long as this one's, and where that
+ * is wrong, lines beside are asked for. */
+static void note_next(const struct vectors_block *block, const struct store_item *next,
+                      struct kernel_rows *rows)
+{
+    size_t head = BLOCK_HEAD + (size_t)((const char *)block->values - block->nodes);
+    if (next->key.at == NULL || next->value.len <= head)
+        return;
+    rows->next = (const int8_t *)next->value.at + head;
+    rows->next_n = (next->value.len - head) / block->stride;
+}
+
+static void score(struct scan *s, const struct vectors_block *block, const struct store_item *next)
 {
     const struct kernels *k = s->view->kernels;
     if (s->query->mode == VECTORS_FAST) {
-        k->dot_rows(&s->wide, block->values, block->n, s->values);
+        struct kernel_rows rows = {.values = block->values, .n = block->n};
+        note_next(block, next, &rows);
+        k->dot_rows(&s->wide, &rows, s->values);
         return;
     }
     for (uint32_t i = 0; i < block->n; i++)
@@ -118,7 +131,7 @@ static enum err_code scan_layer(struct scan *s, unsigned layer, struct vectors_s
         if (rc != ERR_OK)
             break;
         prefetch(&walk.item);
-        score(s, &block);
+        score(s, &block, &walk.item);
         rc = note_values(s, &block, out, err);
     }
     vectors__walk_close(&walk);
@@ -139,41 +152,63 @@ static enum err_code make_scores(struct scan *s, uint32_t n, float value,
 
 /* --- what edges add --- */
 
-static enum err_code propagate_node(const struct scan *s, const struct vectors_side *side,
-                                    const struct vectors_scores *edges, float *score,
-                                    struct err *err)
+/* Of the nodes of one side value. */
+struct gathered {
+    float sums[SIDE_NODES], along[SIDE_NODES], across[SIDE_NODES];
+};
+
+/* The mean over n edges is the sum with all of them an n-th as long. False when damaged, as the
+ * next. */
+static bool gather_many(enum vectors_join join, const struct vectors_scores *edges,
+                        const struct vectors_side *side, struct gathered *all, uint32_t i)
 {
-    double lambda = (double)s->query->lambda, sum = 0;
-    for (uint32_t i = 0; i < side->n; i++) {
-        uint32_t parent = le32_get(side->edges + (size_t)i * 4);
+    double sum = 0, share = join == VECTORS_MEAN ? 1.0 / side->n : 1;
+    for (uint32_t k = 0; k < side->n; k++) {
+        uint32_t parent = le32_get(side->edges + (size_t)k * 4);
         if (parent >= edges->n)
-            return vectors__damaged("edge", parent, err);
+            return false;
         sum += (double)edges->at[parent];
     }
-    if (s->query->join == VECTORS_MEAN)
-        lambda /= side->n;
-    double norm2 = 1 + lambda * (2 * (double)side->along + lambda * (double)side->across);
-    sum = (double)*score + lambda * sum;
-    *score = norm2 < NORM_LEAST ? 0 : clamp((float)(sum / sqrt(norm2)));
-    return ERR_OK;
+    all->sums[i] = (float)(share * sum);
+    all->along[i] = (float)(share * (double)side->along);
+    all->across[i] = (float)(share * share * (double)side->across);
+    return true;
+}
+
+/* Nearly every node has one edge. */
+static inline bool gather(enum vectors_join join, const struct vectors_scores *edges,
+                          const struct vectors_side *side, struct gathered *all, uint32_t i)
+{
+    if (side->n > 1)
+        return gather_many(join, edges, side, all, i);
+    uint32_t parent = side->n != 0 ? le32_get(side->edges) : 0;
+    if (side->n != 0 && parent >= edges->n)
+        return false;
+    all->sums[i] = side->n != 0 ? edges->at[parent] : 0;
+    all->along[i] = side->n != 0 ? side->along : 0;
+    all->across[i] = side->n != 0 ? side->across : 0;
+    return true;
 }
 
 static enum err_code propagate_value(const struct scan *s, const struct store_item *item,
                                      const struct vectors_scores *edges, struct vectors_scores *out,
                                      struct err *err)
 {
+    struct vectors_sides sides;
     struct vectors_side side;
+    struct gathered all;
     uint64_t first = (uint64_t)vectors__number(item->key) * SIDE_NODES;
-    for (uint32_t i = 0; i < SIDE_NODES && first + i < out->n; i++) {
-        float *score = &out->at[first + i];
-        if (!vectors_side_read(item->value, i, &side))
+    if (first >= out->n)
+        return ERR_OK;
+    if (!vectors__sides_read(item->value, &sides))
+        return vectors__damaged("the side value of document", (uint32_t)first, err);
+    uint32_t n = out->n - first < sides.n ? out->n - (uint32_t)first : sides.n;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!vectors__sides_at(&sides, i, &side) || !gather(s->query->join, edges, &side, &all, i))
             return vectors__damaged("the side value of document", (uint32_t)first + i, err);
-        if (side.n == 0 || *score == VECTORS_ABSENT)
-            continue;
-        enum err_code rc = propagate_node(s, &side, edges, score, err);
-        if (rc != ERR_OK)
-            return rc;
     }
+    const struct kernel_sides kernel = {all.sums, all.along, all.across, s->query->lambda};
+    s->view->kernels->propagate(&kernel, out->at + first, n);
     return ERR_OK;
 }
 

@@ -1,38 +1,28 @@
 /* Side values of nodes. */
 #include "core/index/vectors_int.h"
 
-static bool read_list(struct str value, size_t list_at, uint32_t from, struct vectors_side *side)
+bool vectors__sides_read(struct str value, struct vectors_sides *sides)
 {
-    size_t at = list_at + (size_t)from * 4;
-    if (at + 4 > value.len)
-        return false;
-    side->n = le32_get(value.at + at);
-    side->edges = value.at + at + 4;
-    return side->n <= (value.len - at - 4) / 4;
-}
-
-bool vectors_side_read(struct str value, uint32_t i, struct vectors_side *side)
-{
-    *side = (struct vectors_side){0};
+    *sides = (struct vectors_sides){0};
     if (value.len == 0)
         return true;
     if (value.len < SIDE_HEAD || value.at[0] != VECTORS_FORMAT)
         return false;
-    uint32_t n = le32_get(value.at) >> 16;
+    uint32_t n = le32_get(value.at) >> 16, listed = le32_get(value.at + 4);
     size_t list_at = SIDE_HEAD + (size_t)n * SIDE_ROW;
-    if (n > SIDE_NODES || value.len != list_at + (size_t)le32_get(value.at + 4) * 4)
+    if (n > SIDE_NODES || value.len != list_at + (size_t)listed * 4)
         return false;
-    if (i >= n)
-        return true;
-    const char *row = value.at + SIDE_HEAD + (size_t)i * SIDE_ROW;
-    memcpy(&side->along, row, 4);
-    memcpy(&side->across, row + 4, 4);
-    uint32_t edge = le32_get(row + 8);
-    if ((edge & SIDE_MANY) != 0)
-        return read_list(value, list_at, edge & ~SIDE_MANY, side);
-    side->n = edge != 0;
-    side->edges = row + 8;
+    *sides = (struct vectors_sides){n, listed, value.at + SIDE_HEAD, value.at + list_at};
     return true;
+}
+
+bool vectors_side_read(struct str value, uint32_t i, struct vectors_side *side)
+{
+    struct vectors_sides sides;
+    *side = (struct vectors_side){0};
+    if (!vectors__sides_read(value, &sides))
+        return false;
+    return i >= sides.n || vectors__sides_at(&sides, i, side);
 }
 
 static struct str key_of(const struct vectors_view *view, unsigned layer, uint32_t doc,

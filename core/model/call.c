@@ -276,17 +276,23 @@ static void build(struct call_state *s)
     set_exchange(s, buf_str(&url), buf_str(&body));
 }
 
+void call_count(struct call_state *s, bool fine, int64_t took_ns)
+{
+    enum model_purpose purpose = s->call->purpose;
+    struct metrics *metrics = s->models->metrics;
+    metrics_add(metrics, fine ? meters[purpose].ok : meters[purpose].error, 1);
+    metrics_add(metrics, meters[purpose].in, s->usage.in);
+    metrics_add(metrics, meters[purpose].out, s->usage.out);
+    metrics_observe(metrics, meters[purpose].time, took_ns);
+}
+
 /* Counts, and one debug line; no body, no key. */
 static void meter(struct call_state *s)
 {
     struct model_call *call = s->call;
     const struct exchange *x = &call->exchange;
-    struct metrics *metrics = s->models->metrics;
     bool fine = s->understood;
-    metrics_add(metrics, fine ? meters[call->purpose].ok : meters[call->purpose].error, 1);
-    metrics_add(metrics, meters[call->purpose].in, s->usage.in);
-    metrics_add(metrics, meters[call->purpose].out, s->usage.out);
-    metrics_observe(metrics, meters[call->purpose].time, x->took_ms * 1000000);
+    call_count(s, fine, x->took_ms * 1000000);
     call->usage.calls += x->code == ERR_OK || x->sent;
     call->usage.tokens_in += s->usage.in;
     call->usage.tokens_out += s->usage.out;
@@ -345,6 +351,10 @@ enum model_next model_call_advance(struct models *models, struct model_call *cal
             return MODEL_DONE;
         if (s->verdict == CALL_LATER)
             return MODEL_WAIT;
+    }
+    if (s->endpoint->address.encoder != NULL) {
+        call_builtin(s);
+        return MODEL_DONE;
     }
     s->verdict = CALL_PENDING;
     if (is_admitted(s)) {

@@ -33,6 +33,9 @@
  * each is bounded by itself; failures do. exchange.done and exchange.arg are the runner's, and
  * kept.
  *
+ * A model that is built in (builtin/encoder.h) has no exchanges: its call is done at the first
+ * advance, which takes as long as the texts want, on the thread that advances it.
+ *
  * Threads: one owner at a time. Memory: everything lives in call->arena, so a call that waits or is
  * done may be dropped. */
 #ifndef HM_CORE_MODEL_CALL_H

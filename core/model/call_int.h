@@ -96,6 +96,16 @@ void call_retry(struct call_state *state, enum model_failure failure);
 void call_again(struct call_state *state, enum model_failure reason);
 int64_t call_now_ms(const struct call_state *state);
 
+/* What of a call to a provider or to a model of this process is counted. */
+void call_count(struct call_state *state, bool fine, int64_t took_ns);
+
+/* call_rerank.c. Sets documents, place, raw and total; false: no memory. */
+bool call_rerank_documents(struct call_state *state);
+/* raw[0 .. total) as the caller's scores. */
+void call_rerank_keep(struct call_state *state, bool logits);
+
+/* call_builtin.c: the whole call. */
+void call_builtin(struct call_state *state);
 /* call_judge.c: what the exchange that has ended means. */
 void call_judge(struct call_state *state);
 

@@ -54,9 +54,17 @@ static void cut_documents(struct call_state *s)
         s->documents[i] = cut_characters(s->call->rerank.documents[s->place[i]], most);
 }
 
+bool call_rerank_documents(struct call_state *s)
+{
+    if (s->documents == NULL && !prepare(s))
+        return false;
+    cut_documents(s);
+    return true;
+}
+
 static bool build(struct call_state *s, struct buf *path, struct buf *body)
 {
-    if (s->documents == NULL && !prepare(s)) {
+    if (!call_rerank_documents(s)) {
         call_fail(s, MODEL_FAILURE_MEMORY, "no memory for a request");
         return false;
     }
@@ -64,7 +72,6 @@ static bool build(struct call_state *s, struct buf *path, struct buf *body)
         call_done(s); /* nothing to rank */
         return false;
     }
-    cut_documents(s);
     s->taken = least(s->total - s->at, s->cap);
     if (s->way.batch != 0)
         s->taken = least(s->taken, s->way.batch);
@@ -88,19 +95,24 @@ static bool is_outside(float score)
     return score != RERANK_MISSING && (score < 0 || score > 1);
 }
 
-/* Logits of any part make all of them logits. */
-static void finish(struct call_state *s)
+void call_rerank_keep(struct call_state *s, bool logits)
 {
     float *scores = s->call->rerank.scores;
-    bool logits = false;
-    for (uint32_t i = 0; i < s->total; i++)
-        logits = logits || is_outside(s->raw[i]);
     for (uint32_t i = 0; i < s->total; i++) {
         float score = s->raw[i];
         if (score == RERANK_MISSING)
             continue;
         scores[s->place[i]] = logits ? (float)(1 / (1 + exp(-(double)score))) : score;
     }
+}
+
+/* Logits of any part make all of them logits. */
+static void finish(struct call_state *s)
+{
+    bool logits = false;
+    for (uint32_t i = 0; i < s->total; i++)
+        logits = logits || is_outside(s->raw[i]);
+    call_rerank_keep(s, logits);
 }
 
 static enum call_read bad(struct call_state *s, enum model_failure failure, const char *what)

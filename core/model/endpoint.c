@@ -107,6 +107,13 @@ static enum err_code add_headers(struct endpoint *e, struct arena *arena, struct
     return code;
 }
 
+static enum err_code init_lock(struct endpoint *e, struct err *err)
+{
+    if (pthread_mutex_init(&e->lock, NULL) != 0)
+        return err_set(err, ERR_EXHAUSTED, "no lock for an endpoint");
+    return ERR_OK;
+}
+
 enum err_code endpoint_init(struct endpoint *e, struct arena *arena,
                             const struct model_address *address, const struct log *log,
                             struct err *err)
@@ -114,6 +121,10 @@ enum err_code endpoint_init(struct endpoint *e, struct arena *arena,
     const char *why = NULL;
     e->address = *address;
     e->log = log;
+    if (address->encoder != NULL) {
+        e->shown = address->model;
+        return init_lock(e, err);
+    }
     if (!url_parse(address->base_url, &e->url, &why))
         return err_set_param(err, ERR_INVALID, "base_url", "base_url: %s", why);
     if (address->extra_body.len != 0 && !base_json_is_object(address->extra_body))
@@ -122,9 +133,7 @@ enum err_code endpoint_init(struct endpoint *e, struct arena *arena,
     if (e->shown.at == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory");
     enum err_code code = add_headers(e, arena, err);
-    if (code == ERR_OK && pthread_mutex_init(&e->lock, NULL) != 0)
-        code = err_set(err, ERR_EXHAUSTED, "no lock for an endpoint");
-    return code;
+    return code == ERR_OK ? init_lock(e, err) : code;
 }
 
 void endpoint_fini(struct endpoint *e)

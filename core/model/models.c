@@ -68,9 +68,9 @@ static bool copy_options(struct models *models, const struct models_options *opt
 
 static bool is_same_address(const struct model_address *a, const struct model_address *b)
 {
-    return str_eq(a->base_url, b->base_url) && str_eq(a->api_key, b->api_key) &&
-           str_eq(a->model, b->model) && str_eq(a->extra_headers, b->extra_headers) &&
-           str_eq(a->extra_body, b->extra_body);
+    return a->encoder == b->encoder && str_eq(a->base_url, b->base_url) &&
+           str_eq(a->api_key, b->api_key) && str_eq(a->model, b->model) &&
+           str_eq(a->extra_headers, b->extra_headers) && str_eq(a->extra_body, b->extra_body);
 }
 
 static struct endpoint *find_endpoint(struct models *models, enum model_purpose purpose)
@@ -87,7 +87,7 @@ static struct endpoint *find_endpoint(struct models *models, enum model_purpose 
 static enum err_code add_purpose(struct models *models, enum model_purpose purpose, struct err *err)
 {
     const struct model_address *address = &models->address[purpose];
-    if (address->base_url.len == 0)
+    if (address->base_url.len == 0 && address->encoder == NULL)
         return ERR_OK;
     ASSERT(address->concurrency >= 1 && address->attempts >= 1);
     models->endpoint[purpose] = find_endpoint(models, purpose);
@@ -150,6 +150,20 @@ void models_free(struct models *models)
 bool models_has(const struct models *models, enum model_purpose purpose)
 {
     return models->endpoint[purpose] != NULL;
+}
+
+bool models_is_builtin(const struct models *models, enum model_purpose purpose)
+{
+    return models->address[purpose].encoder != NULL;
+}
+
+bool models_has_remote(const struct models *models)
+{
+    for (unsigned p = 0; p < MODEL_PURPOSES; p++) {
+        if (models->endpoint[p] != NULL && !models_is_builtin(models, (enum model_purpose)p))
+            return true;
+    }
+    return false;
 }
 
 bool models_has_stages(const struct models *models)
@@ -220,16 +234,26 @@ static void put_quoted(struct buf *line, const char *name, struct str text)
     buf_char(line, '"');
 }
 
+static void put_place(struct buf *line, const struct endpoint *e)
+{
+    if (e->address.encoder != NULL) {
+        buf_printf(line, "builtin=\"%016llx\"",
+                   (unsigned long long)encoder_about(e->address.encoder)->fingerprint);
+        return;
+    }
+    struct str path = e->url.path;
+    while (path.len != 0 && path.at[path.len - 1] == '/')
+        path.len--;
+    buf_printf(line, "at=\"%.*s%.*s\"", STR_FMT(e->url.host), STR_FMT(path));
+}
+
 void models_embed_identity(const struct models *models, uint32_t dimension, struct buf *line,
                            uint64_t *id)
 {
     const struct endpoint *e = models->endpoint[PURPOSE_EMBED];
     ASSERT(e != NULL);
     size_t start = line->len;
-    struct str path = e->url.path;
-    while (path.len != 0 && path.at[path.len - 1] == '/')
-        path.len--;
-    buf_printf(line, "at=\"%.*s%.*s\"", STR_FMT(e->url.host), STR_FMT(path));
+    put_place(line, e);
     put_quoted(line, "model", e->address.model);
     buf_printf(line, " dimension=%u", dimension);
     put_quoted(line, "query_prefix", models->embed.query_prefix);

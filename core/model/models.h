@@ -20,6 +20,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/metrics.h"
+#include "core/model/builtin/encoder.h"
 #include "core/model/exchange.h"
 
 #define MODEL_PURPOSE_TABLE(X)                                                                     \
@@ -54,6 +55,9 @@ const char *model_rerank_slug(enum rerank_format format);
 
 /* Where a model is and how it is spoken to. Empty strings: not given. */
 struct model_address {
+    /* In this process, of MODEL_EMBED and MODEL_RERANK; NULL: remote. Borrowed: outlives the models.
+     * Then of the others only `model` counts, a name for people. */
+    const struct encoder *encoder;
     struct str base_url; /* "https://host/v1"; path segments are joined to it, never replaced */
     struct str api_key;  /* sent as Authorization: Bearer */
     struct str model;
@@ -88,7 +92,8 @@ struct rerank_limits {
 };
 
 struct models_options {
-    struct model_address address[MODEL_PURPOSES]; /* base_url empty: the purpose has no model */
+    /* base_url empty and encoder NULL: the purpose has no model */
+    struct model_address address[MODEL_PURPOSES];
     struct chat_limits chat;
     struct embed_limits embed;
     struct rerank_limits rerank;
@@ -110,6 +115,10 @@ void models_stop(struct models *models);
 void models_free(struct models *models); /* no call may be alive; NULL is fine */
 
 bool models_has(const struct models *models, enum model_purpose purpose);
+/* It runs in this process: its calls are done at their first advance, on the caller's thread. */
+bool models_is_builtin(const struct models *models, enum model_purpose purpose);
+/* Some model is spoken to over the network. */
+bool models_has_remote(const struct models *models);
 /* True when chat serves the stages: boundary, describe, topic and facts all have a model. */
 bool models_has_stages(const struct models *models);
 const struct model_address *models_address(const struct models *models, enum model_purpose purpose);
@@ -136,8 +145,8 @@ void models_learned(const struct models *models, enum model_purpose purpose,
                     struct model_learned *out);
 
 /* What makes vectors comparable (DESIGN 1, generation), as one line without secrets: base URL's
- * host and path, model, dimension, prefixes. 64-bit hash of it in *id. `dimension` as it was
- * observed. */
+ * host and path, or the fingerprint of a model that is built in; model, dimension, prefixes. 64-bit
+ * hash of it in *id. `dimension` as it was observed. */
 void models_embed_identity(const struct models *models, uint32_t dimension, struct buf *line,
                            uint64_t *id);
 

@@ -48,9 +48,12 @@ static float greatest(const struct vectors_scores *scores)
     return best;
 }
 
-/* Documents of episodes and topics lead to their nodes by a column. */
+/* Documents of episodes and topics lead to their nodes by a column. The nearest facts lie all over
+ * theirs. */
 static void read_rows(struct recall *r)
 {
+    if (r->cosines[LAYER_FACT].n != 0)
+        columns_read_all(r->columns, COLUMN_FACT);
     if (r->cosines[LAYER_EPISODE].n != 0) {
         columns_read_all(r->columns, COLUMN_EPISODE);
         columns_read_all(r->columns, COLUMN_EPISODE_DOC);
@@ -81,7 +84,16 @@ enum err_code recall__dense_score(struct recall *r, struct err *err)
     return ERR_OK;
 }
 
-/* --- the nearest: a heap with the farthest of them on top --- */
+/* --- the nearest ---
+ *
+ * A heap with the farthest of them on top; but few documents come so far. First all are counted by
+ * their cosine, in bins; then bands of bins are gone through from above, until one has filled the
+ * heap. What lies below it is farther than all that is in there. */
+
+enum {
+    BINS = 1024,                                     /* a power of two: bounds of bins are exact */
+    FIRST_BAND = RECALL_NEAREST + RECALL_NEAREST / 4 /* documents: some may not fit */
+};
 
 struct near {
     float cosine;
@@ -119,29 +131,72 @@ static void keep(struct near *heap, uint32_t *n, struct near one)
     sift_down(heap, *n, 0);
 }
 
-enum err_code recall__nearest(struct recall *r, enum layer layer, recall_fits_fn *fits,
-                              const void *arg, struct nearest *out, struct err *err)
-{
-    const struct vectors_scores *scores = &r->cosines[layer];
+struct hunt {
+    struct recall *r;
+    const struct vectors_scores *scores;
+    recall_fits_fn *fits;
+    const void *arg;
+    uint32_t n;
     struct near heap[RECALL_NEAREST];
-    uint32_t n = 0;
-    *out = (struct nearest){.n = 0};
+    uint32_t counts[BINS + 1]; /* a cosine of 1 has a bin of its own */
+};
+
+static void count_all(struct hunt *h)
+{
+    const struct vectors_scores *scores = h->scores;
     for (uint32_t doc = 0; doc < scores->n; doc++) {
-        struct near one = {scores->at[doc], doc};
-        bool fine = one.cosine > 0 && (n < RECALL_NEAREST || is_farther(&heap[0], &one));
-        if (fine && fits != NULL) {
-            enum err_code rc = fits(r, doc, arg, &fine, err);
+        if (scores->at[doc] > 0)
+            h->counts[(uint32_t)(scores->at[doc] * BINS)]++;
+    }
+}
+
+/* The bin where a band begins that ends before `end` and has so many documents, or all the rest. */
+static uint32_t band_begin(const struct hunt *h, uint32_t end, uint32_t wanted)
+{
+    uint32_t begin = end;
+    for (uint32_t have = 0; begin > 0 && have < wanted;)
+        have += h->counts[--begin];
+    return begin;
+}
+
+static enum err_code hunt_band(struct hunt *h, uint32_t begin, uint32_t end, struct err *err)
+{
+    const float least = (float)begin / BINS, limit = (float)end / BINS;
+    for (uint32_t doc = 0; doc < h->scores->n; doc++) {
+        struct near one = {h->scores->at[doc], doc};
+        if (one.cosine < least || one.cosine >= limit)
+            continue;
+        bool fine = one.cosine > 0 && (h->n < RECALL_NEAREST || is_farther(&h->heap[0], &one));
+        if (fine && h->fits != NULL) {
+            enum err_code rc = h->fits(h->r, doc, h->arg, &fine, err);
             if (rc != ERR_OK)
                 return rc;
         }
         if (fine)
-            keep(heap, &n, one);
+            keep(h->heap, &h->n, one);
     }
-    out->docs = arena_alloc(r->arena, n * sizeof *out->docs);
+    return ERR_OK;
+}
+
+enum err_code recall__nearest(struct recall *r, enum layer layer, recall_fits_fn *fits,
+                              const void *arg, struct nearest *out, struct err *err)
+{
+    struct hunt h = {.r = r, .scores = &r->cosines[layer], .fits = fits, .arg = arg};
+    uint32_t wanted = FIRST_BAND;
+    *out = (struct nearest){.n = 0};
+    count_all(&h);
+    for (uint32_t begin, end = BINS + 1; h.n < RECALL_NEAREST && end > 0; end = begin) {
+        begin = band_begin(&h, end, wanted);
+        enum err_code rc = hunt_band(&h, begin, end, err);
+        if (rc != ERR_OK)
+            return rc;
+        wanted *= 2; /* where a filter lets few through */
+    }
+    out->docs = arena_alloc(r->arena, h.n * sizeof *out->docs);
     if (out->docs == NULL)
         return recall__memory(err);
-    out->n = n;
-    for (uint32_t i = 0; i < n; i++)
-        out->docs[i] = heap[i].doc;
+    out->n = h.n;
+    for (uint32_t i = 0; i < h.n; i++)
+        out->docs[i] = h.heap[i].doc;
     return ERR_OK;
 }

@@ -1,5 +1,5 @@
 /* Characters: decoding, what kind a character is, and the fold under which two spellings are one
- * term. The only user of utf8proc.
+ * term. With basic_words.h the only user of utf8proc.
  *
  * Decoding is strict (RFC 3629). Classes are coarse on purpose: they say what the tokenizer and the
  * sentence splitter need and no more.

@@ -69,10 +69,11 @@ def wait_until(condition, seconds=10.0, what="the condition"):
 
 
 def clean_environment(extra=None):
-    """This environment without HYPERMEM_* and NO_COLOR, so that nobody's shell changes a test."""
+    """This environment without HYPERMEM_* and NO_COLOR, so that nobody's shell changes a test, and
+    without the built-in encoder, which a test that is about it asks for."""
     env = {key: value for key, value in os.environ.items()
            if not key.startswith("HYPERMEM_") and key != "NO_COLOR"}
-    env.update(extra or {})
+    env.update({"HYPERMEM_EMBED_MODEL_DIR": "none"}, **(extra or {}))
     return env
 
 

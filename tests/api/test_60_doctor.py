@@ -116,7 +116,7 @@ class Doctor(unittest.TestCase):
                      "tokens were read", "\nembed\n", "dimension  4\n",
                      'identity   at="127.0.0.1/v1" model="tiny" dimension=4', "\nrerank\n",
                      "form       cohere\n", "scores     0.900 for what answers",
-                     "3 of 3 endpoints work")
+                     "3 of 3 models work")
             self.assertNotIn("advice", text)
             self.assertNotIn("sk-1", text)
             chats = [head for path, head, _ in provider.asked if path.endswith("completions")]
@@ -155,7 +155,7 @@ class Doctor(unittest.TestCase):
                      "url        %s/v1/chat/completions\n" % provider.url,
                      "the base URL lacks /v1", "model      (none named",
                      "form       tei\n", "scores     0.999 for what answers", "dimension  4\n",
-                     "3 of 3 endpoints work")
+                     "3 of 3 models work")
 
     def test_a_purpose_of_its_own(self):
         with Provider(ALL) as one, Provider(ALL) as other:
@@ -164,7 +164,7 @@ class Doctor(unittest.TestCase):
                                "--llm-facts-base-url=%s/v1" % other.url,
                                "--llm-facts-model=large", "--llm-answer-model=larger")
             self.has(text, "boundary, describe, topic\n", "\nfacts\n", "\nanswer\n",
-                     "model      larger\n", "3 of 3 endpoints work")
+                     "model      larger\n", "3 of 3 models work")
             self.assertEqual(len(one.asked), 2)
             self.assertEqual(len(other.asked), 1)
             # Neither the key nor the headers of one host go to another.
@@ -179,7 +179,7 @@ class Doctor(unittest.TestCase):
             env = {"OPENAI_BASE_URL": named.url + "/v1", "OPENAI_API_KEY": "sk-env"}
             text = self.doctor("--llm-model=small", "--embed-base-url=%s/v1" % own.url,
                                "--context=0", env=env)
-            self.has(text, "2 of 2 endpoints work", named.url)
+            self.has(text, "2 of 2 models work", named.url)
             self.assertNotIn("sk-env", text)
             self.assertEqual(named.asked[0][1]["Authorization"], "Bearer sk-env")
             self.assertNotIn("Authorization", own.asked[0][1])
@@ -193,7 +193,7 @@ class Doctor(unittest.TestCase):
             base = "--llm-base-url=%s/v1" % provider.url
             text = self.doctor(base, "--llm-api-key=sk-secret-key", status=1)
             self.has(text, "status     401 in ", "FAILED     auth", "the key is refused",
-                     "0 of 1 endpoints work")
+                     "0 of 1 models work")
             self.assertNotIn("sk-secret-key", text)
             self.has(self.doctor(base, status=1), "no key is configured")
             self.assertEqual(len(provider.asked), 2)
@@ -203,7 +203,7 @@ class Doctor(unittest.TestCase):
             base = provider.url + "/v1"
             text = self.doctor("--llm-base-url=" + base, "--embed-base-url=" + base,
                                "--context=0", status=1)
-            self.has(text, "FAILED     request", "check the path", "1 of 2 endpoints work")
+            self.has(text, "FAILED     request", "check the path", "1 of 2 models work")
 
     def test_nobody_listens(self):
         with socket.socket() as taken:

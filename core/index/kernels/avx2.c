@@ -7,7 +7,7 @@
 
 #include "core/index/kernels/kernels.h"
 
-enum { STEP = 32, WORDS = 16, FLOATS = 8 };
+enum { STEP = 32, WORDS = 16, FLOATS = 8, DOUBLES = 4 };
 
 static inline __m256i load(const int8_t *at)
 {
@@ -62,12 +62,14 @@ static inline __m256i add_wide(__m256i acc, const int8_t *a, const int16_t *b)
     return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_cvtepi8_epi16(bytes), words));
 }
 
-static inline int32_t dot_wide(const int8_t *a, const int16_t *b, size_t n)
+/* Asks for as many bytes at `ahead`, a line of the cache for each that it reads. */
+static inline int32_t dot_wide(const int8_t *a, const int16_t *b, size_t n, const int8_t *ahead)
 {
     __m256i sums[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(),
                        _mm256_setzero_si256()};
     size_t i = 0;
     for (; i + 4 * WORDS <= n; i += 4 * WORDS) {
+        __builtin_prefetch(ahead + i, 0, 2);
         sums[0] = add_wide(sums[0], a + i, b + i);
         sums[1] = add_wide(sums[1], a + i + WORDS, b + i + WORDS);
         sums[2] = add_wide(sums[2], a + i + 2 * WORDS, b + i + 2 * WORDS);
@@ -82,11 +84,14 @@ static inline int32_t dot_wide(const int8_t *a, const int16_t *b, size_t n)
     return sum;
 }
 
-static void dot_rows(const struct kernel_query *query, const int8_t *rows, size_t n_rows,
-                     float *out)
+static void dot_rows(const struct kernel_query *query, const struct kernel_rows *rows, float *out)
 {
-    for (size_t row = 0; row < n_rows; row++)
-        out[row] = query->scale * (float)dot_wide(rows + row * query->n, query->values, query->n);
+    const size_t width = query->n, farther = width != 0 ? KERNELS_AHEAD / width : 0;
+    for (size_t row = 0; row < rows->n; row++) {
+        const int8_t *at = rows->values + row * width;
+        const int8_t *ahead = kernels__ahead(rows, width, row, farther);
+        out[row] = query->scale * (float)dot_wide(at, query->values, width, ahead);
+    }
 }
 
 /* --- floats --- */
@@ -225,6 +230,31 @@ static void scale(float *x, float a, size_t n)
         x[i] *= a;
 }
 
+static inline __m256d doubles(const float *at)
+{
+    return _mm256_cvtps_pd(_mm_loadu_ps(at));
+}
+
+static void propagate(const struct kernel_sides *sides, float *scores, size_t n)
+{
+    const __m256d lambda = _mm256_set1_pd((double)sides->lambda), one = _mm256_set1_pd(1);
+    const __m256d least = _mm256_set1_pd(KERNELS_NORM_LEAST), minus_one = _mm256_set1_pd(-1);
+    size_t i = 0;
+    for (; i + DOUBLES <= n; i += DOUBLES) {
+        __m256d score = doubles(scores + i), along = doubles(sides->along + i);
+        __m256d twice = _mm256_add_pd(along, along);
+        __m256d part = _mm256_fmadd_pd(lambda, doubles(sides->across + i), twice);
+        __m256d norm2 = _mm256_fmadd_pd(lambda, part, one);
+        __m256d x = _mm256_fmadd_pd(lambda, doubles(sides->sums + i), score);
+        x = _mm256_div_pd(x, _mm256_sqrt_pd(norm2));
+        x = _mm256_andnot_pd(_mm256_cmp_pd(norm2, least, _CMP_LT_OQ), x);
+        x = _mm256_max_pd(minus_one, _mm256_min_pd(one, x)); /* in this order a NaN stays one */
+        x = _mm256_blendv_pd(score, x, _mm256_cmp_pd(score, minus_one, _CMP_GE_OQ));
+        _mm_storeu_ps(scores + i, _mm256_cvtpd_ps(x));
+    }
+    kernels__propagate(sides, scores, i, n);
+}
+
 const struct kernels kernels__avx2 = {
     .name = "avx2",
     .dot_i8 = dot_i8,
@@ -236,6 +266,7 @@ const struct kernels kernels__avx2 = {
     .axpy_i8 = axpy_i8,
     .scale = scale,
     .norm2 = norm2,
+    .propagate = propagate,
 };
 #else
 #include "core/index/kernels/kernels.h"

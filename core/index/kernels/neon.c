@@ -39,30 +39,43 @@ static int32_t dot_i8(const int8_t *a, const int8_t *b, size_t n)
     return vaddvq_s32(vaddq_s32(even, odd)) + tail_i8(a, b, i, n);
 }
 
-static inline int32_t dot_wide(const int8_t *a, const int16_t *b, size_t n)
+static inline void add_wide(int32x4_t sums[2], const int8_t *a, const int16_t *b)
 {
-    int32x4_t even = vdupq_n_s32(0), odd = even;
+    int8x16_t x = vld1q_s8(a);
+    int16x8_t low = vmovl_s8(vget_low_s8(x)), high = vmovl_s8(vget_high_s8(x));
+    int16x8_t first = vld1q_s16(b), second = vld1q_s16(b + STEP / 2);
+    sums[0] = vmlal_s16(sums[0], vget_low_s16(low), vget_low_s16(first));
+    sums[1] = vmlal_s16(sums[1], vget_high_s16(low), vget_high_s16(first));
+    sums[0] = vmlal_s16(sums[0], vget_low_s16(high), vget_low_s16(second));
+    sums[1] = vmlal_s16(sums[1], vget_high_s16(high), vget_high_s16(second));
+}
+
+/* Asks for as many bytes at `ahead`, a line of the cache for each that it reads. */
+static inline int32_t dot_wide(const int8_t *a, const int16_t *b, size_t n, const int8_t *ahead)
+{
+    int32x4_t sums[2] = {vdupq_n_s32(0), vdupq_n_s32(0)};
     size_t i = 0;
-    for (; i + STEP <= n; i += STEP) {
-        int8x16_t x = vld1q_s8(a + i);
-        int16x8_t low = vmovl_s8(vget_low_s8(x)), high = vmovl_s8(vget_high_s8(x));
-        int16x8_t first = vld1q_s16(b + i), second = vld1q_s16(b + i + STEP / 2);
-        even = vmlal_s16(even, vget_low_s16(low), vget_low_s16(first));
-        odd = vmlal_s16(odd, vget_high_s16(low), vget_high_s16(first));
-        even = vmlal_s16(even, vget_low_s16(high), vget_low_s16(second));
-        odd = vmlal_s16(odd, vget_high_s16(high), vget_high_s16(second));
+    for (; i + 4 * STEP <= n; i += 4 * STEP) {
+        __builtin_prefetch(ahead + i, 0, 2);
+        for (size_t k = i; k < i + 4 * STEP; k += STEP)
+            add_wide(sums, a + k, b + k);
     }
-    int32_t sum = vaddvq_s32(vaddq_s32(even, odd));
+    for (; i + STEP <= n; i += STEP)
+        add_wide(sums, a + i, b + i);
+    int32_t sum = vaddvq_s32(vaddq_s32(sums[0], sums[1]));
     for (; i < n; i++)
         sum += (int32_t)a[i] * b[i];
     return sum;
 }
 
-static void dot_rows(const struct kernel_query *query, const int8_t *rows, size_t n_rows,
-                     float *out)
+static void dot_rows(const struct kernel_query *query, const struct kernel_rows *rows, float *out)
 {
-    for (size_t row = 0; row < n_rows; row++)
-        out[row] = query->scale * (float)dot_wide(rows + row * query->n, query->values, query->n);
+    const size_t width = query->n, farther = width != 0 ? KERNELS_AHEAD / width : 0;
+    for (size_t row = 0; row < rows->n; row++) {
+        const int8_t *at = rows->values + row * width;
+        const int8_t *ahead = kernels__ahead(rows, width, row, farther);
+        out[row] = query->scale * (float)dot_wide(at, query->values, width, ahead);
+    }
 }
 
 /* --- floats --- */
@@ -185,6 +198,12 @@ static void scale(float *x, float a, size_t n)
         x[i] *= a;
 }
 
+/* Two at once gain nothing over one after the other: it is the roots that take the time. */
+static void propagate(const struct kernel_sides *sides, float *scores, size_t n)
+{
+    kernels__propagate(sides, scores, 0, n);
+}
+
 const struct kernels kernels__neon = {
     .name = "neon",
     .dot_i8 = dot_i8,
@@ -196,6 +215,7 @@ const struct kernels kernels__neon = {
     .axpy_i8 = axpy_i8,
     .scale = scale,
     .norm2 = norm2,
+    .propagate = propagate,
 };
 #else
 #include "core/index/kernels/kernels.h"

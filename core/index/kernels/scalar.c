@@ -12,11 +12,10 @@ static int32_t dot_i8(const int8_t *a, const int8_t *b, size_t n)
     return sum;
 }
 
-static void dot_rows(const struct kernel_query *query, const int8_t *rows, size_t n_rows,
-                     float *out)
+static void dot_rows(const struct kernel_query *query, const struct kernel_rows *rows, float *out)
 {
-    for (size_t row = 0; row < n_rows; row++) {
-        const int8_t *at = rows + row * query->n;
+    for (size_t row = 0; row < rows->n; row++) {
+        const int8_t *at = rows->values + row * query->n;
         int32_t sum = 0;
         for (size_t i = 0; i < query->n; i++)
             sum += (int32_t)at[i] * query->values[i];
@@ -91,6 +90,25 @@ static float norm2(const float *x, size_t n)
     return dot_f32(x, x, n);
 }
 
+void kernels__propagate(const struct kernel_sides *sides, float *scores, size_t from, size_t n)
+{
+    const double lambda = (double)sides->lambda;
+    for (size_t i = from; i < n; i++) {
+        double along = (double)sides->along[i], across = (double)sides->across[i];
+        double norm2 = 1 + lambda * (2 * along + lambda * across);
+        double x = ((double)scores[i] + lambda * (double)sides->sums[i]) / sqrt(norm2);
+        if (norm2 < KERNELS_NORM_LEAST)
+            x = 0;
+        if (scores[i] >= -1)
+            scores[i] = (float)(x > 1 ? 1 : x < -1 ? -1 : x);
+    }
+}
+
+static void propagate(const struct kernel_sides *sides, float *scores, size_t n)
+{
+    kernels__propagate(sides, scores, 0, n);
+}
+
 const struct kernels kernels__scalar = {
     .name = "scalar",
     .dot_i8 = dot_i8,
@@ -102,4 +120,5 @@ const struct kernels kernels__scalar = {
     .axpy_i8 = axpy_i8,
     .scale = scale,
     .norm2 = norm2,
+    .propagate = propagate,
 };

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { LONGEST = 1024, SHORT = 130, ROWS = 5, GUARD = 64, SHIFTS = 4 };
 
@@ -143,10 +144,14 @@ static void fill_words(int16_t *words, size_t n)
         words[i] = (int16_t)(next_random() % 2 == 0 ? most : -(int32_t)(next_random() % most));
 }
 
+/* Rows that come next are asked for, never read. */
 START_TEST(rows_are_products_with_a_wide_query)
 {
     static int16_t words[LONGEST + GUARD];
+    const size_t size = (size_t)1 << 21;
+    int8_t *nowhere = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const struct kernels *k;
+    ck_assert_ptr_ne(nowhere, MAP_FAILED);
     fill();
     for
         EACH_TABLE(k)
@@ -157,9 +162,10 @@ START_TEST(rows_are_products_with_a_wide_query)
                 float out[ROWS + 1];
                 const int8_t *rows = bytes_a + n % SHIFTS;
                 const struct kernel_query q = {words + n % 3, n, 0.25f};
+                const struct kernel_rows all = {rows, ROWS, nowhere, n % 2 == 0 ? 1000 : 0};
                 fill_words(words + n % 3, n);
                 out[ROWS] = 77;
-                k->dot_rows(&q, rows, ROWS, out);
+                k->dot_rows(&q, &all, out);
                 for (size_t row = 0; row < ROWS; row++) {
                     int64_t sum = 0;
                     for (size_t i = 0; i < n; i++)
@@ -169,6 +175,25 @@ START_TEST(rows_are_products_with_a_wide_query)
                 ck_assert(out[ROWS] == 77);
             }
         }
+    ck_assert_int_eq(munmap(nowhere, size), 0);
+}
+END_TEST
+
+/* Each row that follows is asked for once, in its order: those of the block, then those behind. */
+START_TEST(what_is_asked_for_ahead)
+{
+    enum { WIDTH = 64, BLOCK = 10, NEXT = 4, FARTHER = 7 };
+    const struct kernel_rows rows = {bytes_a, BLOCK, bytes_b, NEXT};
+    for (size_t row = 0; row < BLOCK; row++) {
+        const int8_t *ahead = kernels__ahead(&rows, WIDTH, row, FARTHER);
+        size_t to = row + FARTHER;
+        if (to < BLOCK)
+            ck_assert_ptr_eq(ahead, bytes_a + to * WIDTH);
+        else if (to < BLOCK + NEXT)
+            ck_assert_ptr_eq(ahead, bytes_b + (to - BLOCK) * WIDTH);
+        else
+            ck_assert_ptr_eq(ahead, bytes_a + row * WIDTH);
+    }
 }
 END_TEST
 
@@ -185,10 +210,11 @@ START_TEST(the_largest_sums_of_a_wide_query)
                 float out;
                 int32_t most = n < 512 ? INT16_MAX : (int32_t)(16900000 / n);
                 const struct kernel_query q = {words, n, 1};
+                const struct kernel_rows one = {.values = bytes_a, .n = 1};
                 memset(bytes_a, -KERNELS_INT8, sizeof bytes_a);
                 for (size_t i = 0; i < n; i++)
                     words[i] = (int16_t)most;
-                k->dot_rows(&q, bytes_a, 1, &out);
+                k->dot_rows(&q, &one, &out);
                 ck_assert(out == (float)(-(int64_t)n * most * KERNELS_INT8));
             }
         }
@@ -244,6 +270,71 @@ START_TEST(floats_agree)
                     compare_updates(k, n, shift);
                 }
             }
+        }
+}
+END_TEST
+
+/* Some are none, some have no edge, of some node and edges nearly cancel out. */
+static void fill_sides(float *scores, float *sums, float *along, float *across, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t kind = next_random() % 8;
+        scores[i] = kind == 0 ? -2 : random_float();
+        sums[i] = kind == 1 ? 0 : 3 * random_float();
+        along[i] = kind == 1 ? 0 : kind == 2 ? -2 : random_float() / 4;
+        across[i] = kind == 1 ? 0 : kind == 2 ? 4 : 1 + random_float() / 2;
+    }
+}
+
+/* Against the formula; what is none, and what is behind the end, stays. */
+START_TEST(edges_are_added_as_the_formula_says)
+{
+    static float scores[SHORT + GUARD], sums[SHORT], along[SHORT], across[SHORT], is[SHORT + GUARD];
+    const float lambdas[] = {0, 0.5f, 2};
+    const struct kernels *k;
+    size_t outside = 0, cancelled = 0, none = 0;
+    for
+        EACH_TABLE(k)
+        {
+            for (size_t n = 0; n <= SHORT; n++) {
+                const struct kernel_sides sides = {sums, along, across, lambdas[n % 3]};
+                double lambda = (double)sides.lambda;
+                fill_sides(scores, sums, along, across, n);
+                memcpy(is, scores, sizeof is);
+                is[n] = 77;
+                k->propagate(&sides, is, n);
+                ck_assert(is[n] == 77);
+                for (size_t i = 0; i < n; i++) {
+                    double norm2 =
+                        1 + 2 * lambda * (double)along[i] + lambda * lambda * (double)across[i];
+                    double x = ((double)scores[i] + lambda * (double)sums[i]) / sqrt(norm2);
+                    none += scores[i] < -1;
+                    outside += fabs(x) > 1;
+                    cancelled += norm2 < KERNELS_NORM_LEAST;
+                    x = norm2 < KERNELS_NORM_LEAST ? 0 : x > 1 ? 1 : x < -1 ? -1 : x;
+                    near(is[i], scores[i] < -1 ? -2 : (float)x, 0.5f, k->name, n);
+                }
+            }
+        }
+    ck_assert(none != 0 && outside != 0 && cancelled != 0);
+}
+END_TEST
+
+START_TEST(no_edges_change_nothing_and_no_number_stays_none)
+{
+    const float none[] = {0, 0, 0, 0, 0};
+    const struct kernel_sides sides = {none, none, none, 0.5f};
+    const struct kernels *k;
+    for
+        EACH_TABLE(k)
+        {
+            float is[5] = {0.5f, 0.25f, -1, 1, 0};
+            k->propagate(&sides, is, 5);
+            ck_assert(is[0] == 0.5f && is[1] == 0.25f && is[2] == -1 && is[3] == 1 && is[4] == 0);
+            const float nan[] = {0, NAN, 0, 0, NAN};
+            const struct kernel_sides broken = {nan, none, none, 0.5f};
+            k->propagate(&broken, is, 5);
+            ck_assert(is[0] == 0.5f && isnan(is[1]) && is[2] == -1 && is[3] == 1 && isnan(is[4]));
         }
 }
 END_TEST
@@ -389,8 +480,11 @@ Suite *suite_kernels(void)
     tcase_add_test(tcase, products_of_integers);
     tcase_add_test(tcase, products_of_the_extremes_do_not_saturate);
     tcase_add_test(tcase, rows_are_products_with_a_wide_query);
+    tcase_add_test(tcase, what_is_asked_for_ahead);
     tcase_add_test(tcase, the_largest_sums_of_a_wide_query);
     tcase_add_test(tcase, floats_agree);
+    tcase_add_test(tcase, edges_are_added_as_the_formula_says);
+    tcase_add_test(tcase, no_edges_change_nothing_and_no_number_stays_none);
     tcase_add_test(tcase, quantised_alike);
     tcase_add_test(tcase, the_greatest_becomes_127);
     tcase_add_test(tcase, what_is_no_vector_becomes_nothing);
