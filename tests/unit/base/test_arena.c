@@ -91,7 +91,7 @@ END_TEST
 
 START_TEST(blocks_grow)
 {
-    struct arena *arena = arena_new(4096);
+    struct arena *arena = arena_new(64 * 1024);
     char *at = arena_alloc(arena, 100);
     memset(at, 'a', 100);
     for (size_t size = 100; size < 1000; size += 50) {
@@ -110,7 +110,7 @@ START_TEST(blocks_grow)
         ck_assert(at[i] == 'a' && moved[i] == 'a');
     for (size_t i = 0; i < 16; i++)
         ck_assert_int_eq(behind[i], 'b');
-    ck_assert_ptr_null(arena_grow(arena, moved, 1001, 4096)); /* the cap */
+    ck_assert_ptr_null(arena_grow(arena, moved, 1001, 64 * 1024)); /* the cap */
     ck_assert_int_eq(moved[1000], 'c');
     ck_assert_ptr_nonnull(arena_grow(arena, NULL, 0, 10));
     arena_fail_after(arena, 1);
