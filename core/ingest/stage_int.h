@@ -83,9 +83,9 @@ struct stage_work {
     int64_t least_arrival_ms; /* no buffer's last arrival is before it */
 
     /* stage_walk.c */
-    uint32_t looked;     /* boundary has looked at every turn n <= this */
-    uint32_t n_looked;   /* how many living ones in this unit */
-    size_t looked_bytes; /* their text */
+    uint32_t looked;       /* boundary has looked at every turn n <= this */
+    uint32_t n_looked;     /* how many living ones in this unit */
+    size_t looked_bytes;   /* their text */
     int64_t opened;        /* change of STAT_OPEN */
     uint64_t next_seq;     /* of the first turn that was not looked at; 0: there is none */
     struct buffer closing; /* turns > 0: the episode to build */

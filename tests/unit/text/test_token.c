@@ -481,21 +481,21 @@ START_TEST(a_pool_gives_back_what_it_was_given)
 {
     struct err err;
     struct tokenizers *pool = tokenizers_new();
-    struct tokenizer *english, *automatic, *german, *again;
+    struct tokenizer *english, *automatic, *other, *again;
     ck_assert_ptr_nonnull(pool);
     ck_assert_int_eq(tokenizers_take(pool, STR("en"), &english, &err), ERR_OK);
     ck_assert_int_eq(tokenizers_take(pool, STR("auto"), &automatic, &err), ERR_OK);
     tokenizers_give(pool, english);
     tokenizers_give(pool, automatic);
-    ck_assert_int_eq(tokenizers_take(pool, STR("de"), &german, &err), ERR_OK);
-    ck_assert(german != english && german != automatic);
+    ck_assert_int_eq(tokenizers_take(pool, STR("de"), &other, &err), ERR_OK);
+    ck_assert(other != english && other != automatic);
     ck_assert_int_eq(tokenizers_take(pool, STR("en"), &again, &err), ERR_OK);
     ck_assert_ptr_eq(again, english);
     ck_assert_int_eq(tokenizers_take(pool, STR("en"), &english, &err), ERR_OK);
     ck_assert_ptr_ne(again, english); /* one user at a time */
     tokenizers_give(pool, again);
     tokenizers_give(pool, english);
-    tokenizers_give(pool, german);
+    tokenizers_give(pool, other);
     ck_assert_int_eq(tokenizers_take(pool, STR("auto"), &again, &err), ERR_OK);
     ck_assert_ptr_eq(again, automatic);
     tokenizers_give(pool, again);
