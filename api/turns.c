@@ -189,7 +189,8 @@ static enum err_code build_new(struct api_call *call, struct store_txn *txn, str
                                  .n = post->body.n,
                                  .messages = post->body.messages,
                                  .received_ms = handler_now_ms(call),
-                                 .embeds = embed_is_on(handler_services(call))};
+                                 .embeds = embed_is_on(handler_services(call)),
+                                 .tokenizers = handler_services(call)->tokenizers};
     struct space settings = space_default(accept.received_ms);
     struct space_stat stat = {{0}};
     enum err_code code = ERR_OK;

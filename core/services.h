@@ -10,15 +10,17 @@
 
 struct lanes;
 struct models;
+struct tokenizers;
 struct transport;
 struct works;
 
 struct services {
     struct store *store;
     struct lanes *lanes;
-    struct works *works;         /* core/ingest/work.h */
-    struct models *models;       /* core/model/models.h; NULL: everything is built in */
-    struct transport *transport; /* for model calls; NULL when no model is remote */
+    struct works *works;           /* core/ingest/work.h */
+    struct models *models;         /* core/model/models.h; NULL: everything is built in */
+    struct transport *transport;   /* for model calls; NULL when no model is remote */
+    struct tokenizers *tokenizers; /* core/text/token.h; NULL: one is made for each use */
     const struct clock *clock;
     const struct log *log;
     struct metrics *metrics;

@@ -16,6 +16,7 @@
 
 #include "core/base/fault.h"
 #include "core/ingest/work.h"
+#include "core/text/token.h"
 #include "server/builtin_models.h"
 #include "server/cmd.h"
 #include "server/loop.h"
@@ -45,6 +46,7 @@ struct daemon {
     struct runner *runner;
     struct lanes *lanes;
     struct works *works;
+    struct tokenizers *tokenizers;
     struct api *api;
     struct http *http;
     unsigned max_connections;
@@ -73,14 +75,15 @@ static unsigned encoders_of(const struct daemon *d)
 
 /* --- start --- */
 
-/* A query of a large space takes some MiB and gives them back at its end. By default they then go
- * back to the system, and the next query spends a quarter of its time on page faults; so each
- * worker's heap keeps up to KEPT_BYTES of what was freed. */
+/* A query of a large space takes some MiB and gives them back at its end, and the stages' batches
+ * that wait for a commit hold some tens. By default what is freed then goes back to the system, and
+ * the next query spends a quarter of its time on page faults, the stages a tenth; so each worker's
+ * heap keeps up to KEPT_BYTES. What is free goes back every ten seconds (loop.c). */
 static void keep_freed_memory(void)
 {
 #ifdef __GLIBC__
-    enum { KEPT_BYTES = 8 << 20 };
-    (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+    enum { MAPPED_BYTES = 8 << 20, KEPT_BYTES = 32 << 20 };
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 #endif
 }
@@ -183,7 +186,8 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
         return code;
     d->lanes = lanes_new(runner_submit_lane, d->runner);
     d->works = works_new(runner_submit_lane, d->runner);
-    if (d->lanes == NULL || d->works == NULL)
+    d->tokenizers = tokenizers_new();
+    if (d->lanes == NULL || d->works == NULL || d->tokenizers == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory");
     d->services = (struct services){
         .store = d->store,
@@ -191,6 +195,7 @@ static enum err_code start_runner(struct daemon *d, struct err *err)
         .works = d->works,
         .models = d->models,
         .transport = d->carrier != NULL ? transport_port(d->carrier) : NULL,
+        .tokenizers = d->tokenizers,
         .clock = &d->clock,
         .log = &d->log,
         .metrics = d->metrics,
@@ -353,6 +358,7 @@ static void take_apart(struct daemon *d)
     runner_free(d->runner);
     works_free(d->works);
     lanes_free(d->lanes);
+    tokenizers_free(d->tokenizers);
     api_free(d->api);
     if (d->carrier != NULL)
         transport_close(d->carrier);

@@ -87,10 +87,11 @@ static bool is_over(const struct store_cursor *cursor)
     return cursor->txn->over != NULL && over__is_of(cursor->txn->over, be64_get(cursor->prefix));
 }
 
-static enum err_code forward(struct store_cursor *cursor, const struct key *from, bool behind,
+static enum err_code forward(struct store_cursor *cursor, const struct key *from,
                              struct store_item *item, struct err *err)
 {
-    enum err_code rc = over__forward(cursor, from, behind, item, err);
+    enum err_code rc =
+        from != NULL ? over__seek(cursor, from, item, err) : over__next(cursor, item, err);
     cursor->place = item->key.at != NULL ? PLACE_AT : PLACE_AFTER;
     return rc;
 }
@@ -111,7 +112,7 @@ enum err_code store_cursor_seek(struct store_cursor *cursor, struct str rest,
     struct key at;
     full_key(cursor, rest, &at);
     if (is_over(cursor))
-        return forward(cursor, &at, false, item, err);
+        return forward(cursor, &at, item, err);
     struct answer answer = move(cursor, key_val(&at), MDB_SET_RANGE);
     return settle(cursor, &answer, PLACE_AFTER, item, err);
 }
@@ -140,7 +141,7 @@ enum err_code store_cursor_next(struct store_cursor *cursor, struct store_item *
         return store_cursor_seek(cursor, STR(""), item, err);
     struct answer answer = {.rc = MDB_NOTFOUND};
     if (cursor->place == PLACE_AT && is_over(cursor))
-        return forward(cursor, &cursor->current, true, item, err);
+        return forward(cursor, NULL, item, err);
     if (cursor->place == PLACE_AT)
         answer = move(cursor, (MDB_val){0, NULL}, MDB_NEXT);
     return settle(cursor, &answer, PLACE_AFTER, item, err);

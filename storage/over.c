@@ -1,6 +1,7 @@
 /* What store_lay() laid over a snapshot: the rows of one space as they will be, in key order, and
- * walks over them and the tree at once. Each step finds its place anew from the key of the last
- * item; LMDB has a short way for a place on the page where its cursor stands. */
+ * walks over them and the tree at once. A step forward goes on from where both sides stand (nothing
+ * is laid while a cursor is open); a step back finds its place anew from the key of the last
+ * item. */
 #include "core/batch.h"
 #include "storage/storage_int.h"
 
@@ -228,61 +229,72 @@ enum err_code store_lay(struct store_txn *txn, const struct batch *batch, uint32
 
 /* --- walks --- */
 
-/* Both sides of a walk: what LMDB answered, and the next row of ours. */
-struct sides {
-    struct store_cursor *cursor;
-    int rc;
-    MDB_val key, value;
-    const struct over_row *row; /* NULL: none in the range */
-};
-
 static struct str rest_of(const struct over_row *row)
 {
     return str_part(row->key, 1, row->key.len);
 }
 
-static void look(struct sides *s, const struct over *over, uint32_t i)
+/* Our row that comes next; NULL: none in the range. */
+static const struct over_row *row_of(const struct store_cursor *cursor)
 {
-    s->row = i < over->n && over->rows[i]->key.at[0] == s->cursor->prefix[KIND_AT] ? over->rows[i]
-                                                                                   : NULL;
+    const struct over *over = cursor->txn->over;
+    uint32_t i = cursor->walk.row;
+    bool inside = i < over->n && over->rows[i]->key.at[0] == cursor->prefix[KIND_AT];
+    return inside ? over->rows[i] : NULL;
 }
 
 /* Below 0: LMDB's comes first in key order; 0: it is the same key; above 0: ours. */
-static int order_of(const struct sides *s, bool in_tree, bool forward)
+static int order_of(const struct over_walk *walk, const struct over_row *row, bool in_tree,
+                    bool forward)
 {
-    if (s->row == NULL)
+    if (row == NULL)
         return -1;
     if (!in_tree)
         return 1;
-    int order = str_cmp(key_rest(s->key), rest_of(s->row));
+    int order = str_cmp(key_rest(walk->key), rest_of(row));
     return forward ? order : -order;
 }
 
-/* Takes what comes first, past what was deleted; outside the range .key.at is NULL. */
-static enum err_code take(struct sides *s, uint32_t i, bool forward, struct store_item *item,
+static void step_tree(struct store_cursor *cursor, bool forward)
+{
+    struct over_walk *walk = &cursor->walk;
+    if (walk->rc == 0)
+        walk->rc =
+            mdb_cursor_get(cursor->mdb, &walk->key, &walk->value, forward ? MDB_NEXT : MDB_PREV);
+}
+
+/* Below 0 it is past all rows, too. */
+static void step_row(struct store_cursor *cursor, bool forward)
+{
+    cursor->walk.row += forward ? 1 : UINT32_MAX;
+}
+
+/* Takes what comes first, past what was deleted; outside the range .key.at is NULL. Then both sides
+ * stand where the walk goes on, but for `took_tree` and `took_row`. */
+static enum err_code take(struct store_cursor *cursor, bool forward, struct store_item *item,
                           struct err *err)
 {
-    const struct over *over = s->cursor->txn->over;
-    MDB_cursor_op step = forward ? MDB_NEXT : MDB_PREV;
+    struct over_walk *walk = &cursor->walk;
     *item = (struct store_item){STR_NONE, STR_NONE};
-    for (;; look(s, over, i)) {
-        if (s->rc != 0 && s->rc != MDB_NOTFOUND)
-            return storage__error(err, s->rc, "read a range");
-        bool in_tree = s->rc == 0 && key_in_range(s->key, s->cursor->prefix);
-        if (!in_tree && s->row == NULL)
+    for (;;) {
+        const struct over_row *row = row_of(cursor);
+        if (walk->rc != 0 && walk->rc != MDB_NOTFOUND)
+            return storage__error(err, walk->rc, "read a range");
+        bool in_tree = walk->rc == 0 && key_in_range(walk->key, cursor->prefix);
+        if (!in_tree && row == NULL)
             return ERR_OK;
-        int order = order_of(s, in_tree, forward);
-        if (order < 0) {
-            *item = (struct store_item){key_rest(s->key), val_str(s->value)};
+        int order = order_of(walk, row, in_tree, forward);
+        walk->took_tree = order <= 0;
+        walk->took_row = order >= 0;
+        if (order < 0)
+            *item = (struct store_item){key_rest(walk->key), val_str(walk->value)};
+        else if (row->value.at != NULL)
+            *item = (struct store_item){rest_of(row), row->value};
+        if (item->key.at != NULL)
             return ERR_OK;
-        }
-        if (s->row->value.at != NULL) {
-            *item = (struct store_item){rest_of(s->row), s->row->value};
-            return ERR_OK;
-        }
+        step_row(cursor, forward);
         if (order == 0)
-            s->rc = mdb_cursor_get(s->cursor->mdb, &s->key, &s->value, step);
-        i = forward ? i + 1 : i - 1; /* below 0 it is past all rows, too */
+            step_tree(cursor, forward);
     }
 }
 
@@ -293,20 +305,34 @@ static void remember(struct store_cursor *cursor, const struct store_item *item)
                 item->key);
 }
 
-enum err_code over__forward(struct store_cursor *cursor, const struct key *from, bool behind,
-                            struct store_item *item, struct err *err)
+enum err_code over__seek(struct store_cursor *cursor, const struct key *from,
+                         struct store_item *item, struct err *err)
 {
-    const struct over *over = cursor->txn->over;
     struct key at = *from;
-    struct str own = {at.at + KIND_AT, at.len - KIND_AT};
-    struct sides s = {.cursor = cursor, .key = key_val(&at)};
-    s.rc = mdb_cursor_get(cursor->mdb, &s.key, &s.value, MDB_SET_RANGE);
-    if (behind && s.rc == 0 && str_eq(val_str(s.key), val_str(key_val(&at))))
-        s.rc = mdb_cursor_get(cursor->mdb, &s.key, &s.value, MDB_NEXT);
-    uint32_t i = lower(over, own);
-    i += behind && is_at(over, i, own);
-    look(&s, over, i);
-    enum err_code rc = take(&s, i, true, item, err);
+    struct over_walk *walk = &cursor->walk;
+    MDB_val key = key_val(&at);
+    *walk = (struct over_walk){.forward = true};
+    walk->rc = mdb_cursor_get(cursor->mdb, &key, &walk->value, MDB_SET_RANGE);
+    if (walk->rc == 0)
+        walk->key = key;
+    walk->row = lower(cursor->txn->over, (struct str){at.at + KIND_AT, at.len - KIND_AT});
+    enum err_code rc = take(cursor, true, item, err);
+    remember(cursor, item);
+    return rc;
+}
+
+enum err_code over__next(struct store_cursor *cursor, struct store_item *item, struct err *err)
+{
+    struct over_walk *walk = &cursor->walk;
+    enum err_code rc = ERR_OK;
+    if (!walk->forward) /* it came here backwards: to the same item again */
+        rc = over__seek(cursor, &cursor->current, item, err);
+    if (rc == ERR_OK && walk->took_tree)
+        step_tree(cursor, true);
+    if (rc == ERR_OK && walk->took_row)
+        step_row(cursor, true);
+    if (rc == ERR_OK)
+        rc = take(cursor, true, item, err);
     remember(cursor, item);
     return rc;
 }
@@ -314,14 +340,14 @@ enum err_code over__forward(struct store_cursor *cursor, const struct key *from,
 enum err_code over__backward(struct store_cursor *cursor, const struct key *from,
                              struct store_item *item, struct err *err)
 {
-    const struct over *over = cursor->txn->over;
     struct key at = *from;
-    struct sides s = {.cursor = cursor, .key = key_val(&at)};
-    s.rc = mdb_cursor_get(cursor->mdb, &s.key, &s.value, MDB_SET_RANGE);
-    s.rc = mdb_cursor_get(cursor->mdb, &s.key, &s.value, s.rc == 0 ? MDB_PREV : MDB_LAST);
-    uint32_t i = lower(over, (struct str){at.at + KIND_AT, at.len - KIND_AT}) - 1;
-    look(&s, over, i);
-    enum err_code rc = take(&s, i, false, item, err);
+    struct over_walk *walk = &cursor->walk;
+    *walk = (struct over_walk){.key = key_val(&at)};
+    walk->rc = mdb_cursor_get(cursor->mdb, &walk->key, &walk->value, MDB_SET_RANGE);
+    walk->rc =
+        mdb_cursor_get(cursor->mdb, &walk->key, &walk->value, walk->rc == 0 ? MDB_PREV : MDB_LAST);
+    walk->row = lower(cursor->txn->over, (struct str){at.at + KIND_AT, at.len - KIND_AT}) - 1;
+    enum err_code rc = take(cursor, false, item, err);
     remember(cursor, item);
     return rc;
 }

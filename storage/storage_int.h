@@ -28,13 +28,24 @@ struct registry_row {
 };
 _Static_assert(sizeof(struct registry_row) == 16, "layout on disk");
 
+/* A walk over the tree and what is laid over it (over.c): where both sides stand. */
+struct over_walk {
+    int rc; /* LMDB's last answer */
+    MDB_val key, value;
+    uint32_t row;             /* index of ours */
+    bool took_tree, took_row; /* the last item was of this side, or of both */
+    bool forward;
+};
+
 struct store_cursor {
     struct store_txn *txn;
     MDB_cursor *mdb;
     struct store_cursor *next; /* in the transaction's list of spare ones */
     char prefix[KEY_PREFIX];
-    uint8_t place;      /* enum cursor_place */
-    struct key current; /* where it stands; only while something is laid over the snapshot */
+    uint8_t place; /* enum cursor_place */
+    /* Only while something is laid over the snapshot: */
+    struct key current; /* where it stands */
+    struct over_walk walk;
 };
 
 struct store_txn {
@@ -113,10 +124,12 @@ bool over__is_of(const struct over *over, uint64_t space);
 /* False when nothing is laid over that row; value->at NULL when it was deleted. */
 bool over__get(const struct over *over, const struct key *key, struct str *value);
 bool over__stat(const struct over *over, uint64_t space, struct space_stat *stat);
-/* First item of the cursor's range from `from` on, or behind it; last item before it. They leave
- * the key in cursor->current. */
-enum err_code over__forward(struct store_cursor *cursor, const struct key *from, bool behind,
-                            struct store_item *item, struct err *err) MUST_USE;
+/* First item of the cursor's range from `from` on; the one behind the last item; last item before
+ * `from`. They leave the key in cursor->current. */
+enum err_code over__seek(struct store_cursor *cursor, const struct key *from,
+                         struct store_item *item, struct err *err) MUST_USE;
+enum err_code over__next(struct store_cursor *cursor, struct store_item *item,
+                         struct err *err) MUST_USE;
 enum err_code over__backward(struct store_cursor *cursor, const struct key *from,
                              struct store_item *item, struct err *err) MUST_USE;
 

@@ -107,11 +107,16 @@ static size_t next_chunk_size(const struct arena *arena, size_t need)
 #endif
 }
 
+static size_t aligned(size_t size)
+{
+    return (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
 static void *take(struct arena *arena, size_t size, bool zero)
 {
     if (size > SIZE_MAX - ALIGN)
         return NULL;
-    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    size = aligned(size);
     if (size == 0)
         size = ALIGN;
     if (!may_take(arena, size))
@@ -143,6 +148,33 @@ void *arena_zalloc(struct arena *arena, size_t count, size_t size)
     if (__builtin_mul_overflow(count, size, &bytes))
         return NULL;
     return take(arena, bytes, true);
+}
+
+/* Whether the block is the last of the head chunk and `size` bytes fit there. */
+static bool fits_in_place(const struct arena *arena, const void *at, size_t old, size_t size)
+{
+    const struct chunk *chunk = arena->head;
+    if (chunk == NULL || old == 0 || size > chunk->size || aligned(old) > chunk->used)
+        return false;
+    size_t from = chunk->used - aligned(old);
+    return (const uint8_t *)at == chunk->bytes + from && aligned(size) <= chunk->size - from;
+}
+
+void *arena_grow(struct arena *arena, void *at, size_t old, size_t size)
+{
+    ASSERT(size >= old);
+    if (fits_in_place(arena, at, old, size)) {
+        size_t more = aligned(size) - aligned(old);
+        if (!may_take(arena, more))
+            return NULL;
+        arena->head->used += more;
+        arena->used += more;
+        return at;
+    }
+    void *to = arena_alloc(arena, size);
+    if (to != NULL && old != 0)
+        memcpy(to, at, old);
+    return to;
 }
 
 void *arena_copy(struct arena *arena, const void *from, size_t size)

@@ -30,6 +30,9 @@ void *arena_alloc(struct arena *arena, size_t size) __attribute__((malloc, alloc
  * memory that was used before is cleared. */
 void *arena_zalloc(struct arena *arena, size_t count, size_t size)
     __attribute__((malloc, alloc_size(2, 3)));
+/* `at`, which has `old` bytes, with `size` >= old: in place when nothing was taken after it and its
+ * chunk has room, else a copy. NULL when memory is short; then `at` is as it was. */
+void *arena_grow(struct arena *arena, void *at, size_t old, size_t size);
 /* A copy of `size` bytes; NULL when memory is short. */
 void *arena_copy(struct arena *arena, const void *from, size_t size);
 

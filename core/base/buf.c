@@ -40,11 +40,10 @@ static bool reserve(struct buf *buf, size_t n)
         cap = buf->len + n;
     if (cap > buf->max)
         cap = buf->max;
-    char *at = buf->arena == NULL ? realloc(buf->at, cap) : arena_alloc(buf->arena, cap);
+    char *at =
+        buf->arena == NULL ? realloc(buf->at, cap) : arena_grow(buf->arena, buf->at, buf->cap, cap);
     if (at == NULL)
         return false;
-    if (buf->arena != NULL && buf->len != 0)
-        memcpy(at, buf->at, buf->len);
     buf->at = at;
     buf->cap = cap;
     return true;

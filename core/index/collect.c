@@ -13,28 +13,62 @@ struct collector {
 
 #define NOT_THERE UINT32_MAX
 
-static void find_terms(struct collector *c, const struct segment_part *part)
+static void note_place(struct collector *c, const struct segment_part *part, size_t t,
+                       uint32_t place)
 {
     const uint8_t *at, *end;
-    uint32_t from = 0;
-    for (size_t t = 0; t < c->n_terms; t++)
-        __builtin_prefetch(part->table + (size_t)segment__guess(part, c->terms[t]) * SEGMENT_ENTRY);
+    bool found = place < part->head.terms && segment__term(part, place) == c->terms[t];
+    c->places[t] = found ? place : NOT_THERE;
+    if (found && segment__list(part, place, &at, &end))
+        __builtin_prefetch(at);
+}
+
+/* One pass over a table that has not many more terms than are asked for. */
+static void merge_terms(struct collector *c, const struct segment_part *part)
+{
+    uint32_t place = 0;
     for (size_t t = 0; t < c->n_terms; t++) {
-        from = segment__lower(part, c->terms[t], from);
-        bool found = from < part->head.terms && segment__term(part, from) == c->terms[t];
-        c->places[t] = found ? from : NOT_THERE;
-        if (found && segment__list(part, from, &at, &end))
-            __builtin_prefetch(at);
+        while (place < part->head.terms && segment__term(part, place) < c->terms[t])
+            place++;
+        note_place(c, part, t, place);
     }
+}
+
+static void search_terms(struct collector *c, const struct segment_part *part)
+{
+    const struct segment_search search = segment__search(part);
+    uint32_t place = 0;
+    for (size_t t = 0; t < c->n_terms; t++)
+        __builtin_prefetch(part->table +
+                           (size_t)segment__guess(&search, c->terms[t]) * SEGMENT_ENTRY);
+    for (size_t t = 0; t < c->n_terms; t++) {
+        place = segment__lower(&search, c->terms[t], place);
+        note_place(c, part, t, place);
+    }
+}
+
+/* Most small segments are of a call of turns and have one layer. */
+static bool has_wanted_layer(const struct collector *c, const struct segment_head *head)
+{
+    unsigned layers = 0;
+    for (unsigned layer = 0; layer < LAYERS; layer++)
+        layers |= (unsigned)(head->span[layer] != 0) << layer;
+    return (layers & c->decoder.mask) != 0;
 }
 
 static enum err_code collect_part(struct collector *c, struct str value, struct err *err)
 {
+    enum { MERGE_RATIO = 8 }; /* a search costs about so many steps of a merge */
     struct segment_part part;
     enum err_code rc = ERR_OK;
     if (!segment__open(value, &part))
         return segment__damaged(err);
-    find_terms(c, &part);
+    if (!has_wanted_layer(c, &part.head))
+        return ERR_OK;
+    if (part.head.terms / MERGE_RATIO <= c->n_terms)
+        merge_terms(c, &part);
+    else
+        search_terms(c, &part);
     for (size_t t = 0; rc == ERR_OK && t < c->n_terms; t++)
         if (c->places[t] != NOT_THERE)
             rc = segment__decode(&part, c->places[t], &c->decoder, c->lists + t * LAYERS, err);

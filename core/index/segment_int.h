@@ -59,10 +59,17 @@ static inline uint64_t segment__term(const struct segment_part *part, uint32_t i
     return le64_get(part->table + (size_t)i * SEGMENT_ENTRY) >> SEGMENT_OFFSET_BITS;
 }
 
+/* A part's table as a place to look terms up in. */
+struct segment_search {
+    const struct segment_part *part;
+    uint64_t first, last; /* terms */
+    double slope;         /* places a hash */
+};
+struct segment_search segment__search(const struct segment_part *part);
 /* About where in the table a term is, or would be: at most the number of terms. */
-uint32_t segment__guess(const struct segment_part *part, uint64_t term);
+uint32_t segment__guess(const struct segment_search *search, uint64_t term);
 /* Index of the first term >= `term` from index `from` on. */
-uint32_t segment__lower(const struct segment_part *part, uint64_t term, uint32_t from);
+uint32_t segment__lower(const struct segment_search *search, uint64_t term, uint32_t from);
 
 /* Bytes of the postings of term i; false when the offsets are damaged. */
 bool segment__list(const struct segment_part *part, uint32_t i, const uint8_t **at,

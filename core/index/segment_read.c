@@ -39,24 +39,30 @@ enum err_code segment_head_read(struct str part, struct segment_head *head, stru
     return ok ? ERR_OK : segment__damaged(err);
 }
 
-uint32_t segment__guess(const struct segment_part *part, uint64_t term)
+struct segment_search segment__search(const struct segment_part *part)
 {
     uint32_t n = part->head.terms;
     uint64_t first = n == 0 ? 0 : segment__term(part, 0);
     uint64_t last = n == 0 ? 0 : segment__term(part, n - 1);
-    if (term <= first)
+    double slope = last > first ? (double)(n - 1) / (double)(last - first) : 0;
+    return (struct segment_search){.part = part, .first = first, .last = last, .slope = slope};
+}
+
+uint32_t segment__guess(const struct segment_search *search, uint64_t term)
+{
+    if (term <= search->first)
         return 0;
-    if (term > last)
-        return n;
-    double share = (double)(term - first) / (double)(last - first);
-    return (uint32_t)(share * (double)(n - 1));
+    if (term > search->last)
+        return search->part->head.terms;
+    return (uint32_t)((double)(term - search->first) * search->slope);
 }
 
 /* Terms are hashes, so the guess is off by about the root of their number. */
-uint32_t segment__lower(const struct segment_part *part, uint64_t term, uint32_t from)
+uint32_t segment__lower(const struct segment_search *search, uint64_t term, uint32_t from)
 {
     enum { NEAR = 32 };
-    uint32_t guess = segment__guess(part, term);
+    const struct segment_part *part = search->part;
+    uint32_t guess = segment__guess(search, term);
     uint32_t low = from;
     uint32_t high = part->head.terms;
     if (guess > NEAR + low && guess - NEAR < high && segment__term(part, guess - NEAR) < term)

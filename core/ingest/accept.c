@@ -48,6 +48,13 @@ static const char *fault_of(struct str value, bool is_line)
     return NULL;
 }
 
+static const char *param_of(char param[PARAM_MAX], const char *noun, uint32_t index,
+                            const char *name)
+{
+    (void)snprintf(param, PARAM_MAX, "%s[%u].%s", noun, index, name);
+    return param;
+}
+
 enum err_code accept_check_turn(const struct turn_input *turn, const char *noun, uint32_t index,
                                 struct err *err)
 {
@@ -58,19 +65,20 @@ enum err_code accept_check_turn(const struct turn_input *turn, const char *noun,
         struct str value;
         memcpy(&value, (const char *)turn + field->offset, sizeof value);
         const char *name = message ? field->message_name : field->turn_name;
-        (void)snprintf(param, sizeof param, "%s[%u].%s", noun, index, name);
         if (value.len > field->max)
-            return err_set_param(err, ERR_INVALID, param, "%s is over %zu bytes", name, field->max);
+            return err_set_param(err, ERR_INVALID, param_of(param, noun, index, name),
+                                 "%s is over %zu bytes", name, field->max);
         const char *fault = fault_of(value, field->is_line);
         if (fault != NULL)
-            return err_set_param(err, ERR_INVALID, param, "%s %s", name, fault);
+            return err_set_param(err, ERR_INVALID, param_of(param, noun, index, name), "%s %s",
+                                 name, fault);
     }
-    (void)snprintf(param, sizeof param, "%s[%u].%s", noun, index, message ? "content" : "text");
     if (utf8_is_blank(turn->text))
-        return err_set_param(err, ERR_INVALID, param, "a turn needs text that is not blank");
-    (void)snprintf(param, sizeof param, "%s[%u].id", noun, index);
+        return err_set_param(err, ERR_INVALID,
+                             param_of(param, noun, index, message ? "content" : "text"),
+                             "a turn needs text that is not blank");
     if (node_id_is_reserved(turn->id))
-        return err_set_param(err, ERR_INVALID, param,
+        return err_set_param(err, ERR_INVALID, param_of(param, noun, index, "id"),
                              "ids of the form turn_1, fact_1, episode_1 and topic_1 are reserved");
     return ERR_OK;
 }

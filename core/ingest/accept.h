@@ -37,6 +37,7 @@ struct accept_call {
     bool messages; /* from `messages`: the history rule applies; `noun` in parameters */
     int64_t received_ms;
     bool embeds; /* an embed provider is configured: new documents make the space due */
+    struct tokenizers *tokenizers; /* may be NULL */
 };
 
 struct accepted_turn {

@@ -299,12 +299,12 @@ enum err_code accept__make_batch(struct accept_work *work, struct str name, stru
     maker.scratch = arena_new(SCRATCH_BYTES);
     if (maker.scratch == NULL)
         return accept__memory(err);
-    rc = tokenizer_new(work->settings->language, &maker.tokenizer, err);
+    rc = tokenizers_take(work->call->tokenizers, work->settings->language, &maker.tokenizer, err);
     if (rc == ERR_OK)
         rc = fill_batch(&maker, err);
     if (rc == ERR_OK && !batch_ok(maker.batch))
         rc = accept__memory(err);
-    tokenizer_free(maker.tokenizer);
+    tokenizers_give(work->call->tokenizers, maker.tokenizer);
     arena_free(maker.scratch);
     if (rc != ERR_OK)
         return rc;

@@ -7,18 +7,18 @@ enum { RECORD_MAX = 256 * 1024 };
 
 /* --- reading --- */
 
-static struct said *find_said(const struct stage_work *w, uint32_t n)
+static struct said *find_said(const struct stage_reading *r, uint32_t n)
 {
     uint32_t low = 0;
-    uint32_t high = w->n_said;
+    uint32_t high = r->n_said;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (w->said[middle]->turn.n < n)
+        if (r->said[middle]->turn.n < n)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < w->n_said && w->said[low]->turn.n == n ? w->said[low] : NULL;
+    return low < r->n_said && r->said[low]->turn.n == n ? r->said[low] : NULL;
 }
 
 static enum err_code read_turns(struct closed *c, struct said ***out, uint32_t *n, struct err *err)
@@ -35,7 +35,7 @@ static enum err_code read_turns(struct closed *c, struct said ***out, uint32_t *
     if (turns == NULL)
         return stage__memory(err);
     for (uint32_t i = 0; rc == ERR_OK && i < list.n; i++) {
-        turns[i] = find_said(w, list.at[i]);
+        turns[i] = find_said(w->reading, list.at[i]);
         if (turns[i] == NULL)
             rc = said_read(&w->reader, list.at[i], &turns[i], err);
         if (rc == ERR_OK && turns[i] == NULL)

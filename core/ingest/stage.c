@@ -23,10 +23,12 @@ enum err_code stage__memory(struct err *err)
 static enum err_code start(struct stage_work *w, struct err *err)
 {
     enum err_code rc = space_get(w->txn, w->space, &w->settings, err);
-    if (rc == ERR_OK)
-        rc = tokenizer_new(w->settings.language, &w->tokenizer, err);
+    if (rc == ERR_OK && w->reading->tokenizer == NULL)
+        rc = tokenizers_take(w->services->tokenizers, w->settings.language, &w->reading->tokenizer,
+                             err);
     if (rc != ERR_OK)
         return rc;
+    w->tokenizer = w->reading->tokenizer;
     w->columns = columns_new(w->txn, w->space, w->arena);
     w->lengths = lengths_new(w->txn, w->space, w->arena);
     if (w->columns == NULL || w->lengths == NULL)
@@ -127,6 +129,7 @@ struct chain {
     struct stage_unit unit; /* of the units so far */
     struct batch *batch;
     struct stage_docs docs;
+    struct stage_reading reading;
     struct space_stat stat; /* of the snapshot */
     uint32_t units;
     int64_t now_ms;
@@ -149,13 +152,13 @@ static enum err_code build_unit(struct chain *c, bool *built, struct err *err)
                              .unit = &c->unit,
                              .batch = c->batch,
                              .docs = &c->docs,
+                             .reading = &c->reading,
                              .now_ms = c->now_ms};
     uint32_t ops = c->batch->ops.n;
     c->docs.last = c->docs.n;
     enum err_code rc = store_stat(c->txn, c->space, &w->stat, err);
     if (rc == ERR_OK && has_stage_work(&w->stat, c->now_ms))
         rc = build(w, err);
-    tokenizer_free(w->tokenizer);
     *built = rc == ERR_OK && c->batch->ops.n != ops;
     c->changed |= w->changed;
     c->drafted |= w->drafted;
@@ -201,7 +204,9 @@ static enum err_code add_unit(struct chain *c, struct err *err)
         *err = first;
         return rc;
     }
+    struct tokenizer *tokenizer = c->reading.tokenizer;
     *c = before;
+    c->reading.tokenizer = tokenizer;
     c->ended = true;
     batch_rewind(c->batch, &mark);
     return ERR_OK;
@@ -256,6 +261,7 @@ enum err_code stage_build(struct store_txn *txn, uint64_t space, const struct se
     c->arena = arena;
     c->now_ms = clock_now_ms(services->clock);
     enum err_code rc = build_chain(c, unit, err);
+    tokenizers_give(services->tokenizers, c->reading.tokenizer);
     if (rc != ERR_OK || unit->batch != NULL)
         return rc;
     const struct stage_base base = {txn, space, services, arena};
@@ -314,11 +320,12 @@ enum err_code stage_act(const struct stage_base *base, stage_act_fn *act, void *
                              .unit = &c->unit,
                              .batch = c->batch,
                              .docs = &c->docs,
+                             .reading = &c->reading,
                              .now_ms = clock_now_ms(base->services->clock)};
     enum err_code rc = store_stat(base->txn, base->space, &w->stat, err);
     if (rc == ERR_OK)
         rc = act_in(w, act, arg, err);
-    tokenizer_free(w->tokenizer);
+    tokenizers_give(base->services->tokenizers, c->reading.tokenizer);
     if (rc != ERR_OK || !w->changed)
         return rc;
     c->stat = w->stat;

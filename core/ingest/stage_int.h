@@ -47,15 +47,24 @@ struct stage_docs {
     uint32_t base[LAYERS];
 };
 
+/* What the units of a chain need not make anew: a closing unit looks at turns that an earlier one
+ * has read, and the words of a conversation come again. */
+struct stage_reading {
+    struct tokenizer *tokenizer; /* NULL until the first unit has one; the chain's to give back */
+    struct said **said;          /* turns that boundary has looked at, by n */
+    uint32_t n_said, cap_said;
+};
+
 /* Of one unit; `txn` shows what the units before it did. */
 struct stage_work {
     struct store_txn *txn;
     uint64_t space;
     const struct services *services;
-    struct arena *arena; /* the chain's, as are the next three */
+    struct arena *arena; /* the chain's, as are the next four */
     struct stage_unit *unit;
     struct batch *batch;
     struct stage_docs *docs;
+    struct stage_reading *reading;
     struct space_stat stat; /* of the snapshot */
     struct space settings;
     struct tokenizer *tokenizer;
@@ -74,11 +83,9 @@ struct stage_work {
     int64_t least_arrival_ms; /* no buffer's last arrival is before it */
 
     /* stage_walk.c */
-    uint32_t looked;     /* boundary has looked at every turn n <= this */
-    uint32_t n_looked;   /* how many living ones in this unit */
-    size_t looked_bytes; /* their text */
-    struct said **said;  /* those turns, by n */
-    uint32_t n_said, cap_said;
+    uint32_t looked;       /* boundary has looked at every turn n <= this */
+    uint32_t n_looked;     /* how many living ones in this unit */
+    size_t looked_bytes;   /* their text */
     int64_t opened;        /* change of STAT_OPEN */
     uint64_t next_seq;     /* of the first turn that was not looked at; 0: there is none */
     struct buffer closing; /* turns > 0: the episode to build */

@@ -10,17 +10,18 @@ enum {
 
 static enum err_code keep_said(struct stage_work *w, struct said *said, struct err *err)
 {
-    if (w->n_said == w->cap_said) {
-        uint32_t cap = w->cap_said == 0 ? 64 : w->cap_said * 2;
+    struct stage_reading *r = w->reading;
+    if (r->n_said == r->cap_said) {
+        uint32_t cap = r->cap_said == 0 ? 64 : r->cap_said * 2;
         struct said **more = ARENA_ARRAY(w->arena, struct said *, cap);
         if (more == NULL)
             return stage__memory(err);
-        if (w->n_said != 0)
-            memcpy(more, w->said, w->n_said * sizeof(struct said *));
-        w->said = more;
-        w->cap_said = cap;
+        if (r->n_said != 0)
+            memcpy(more, r->said, r->n_said * sizeof(struct said *));
+        r->said = more;
+        r->cap_said = cap;
     }
-    w->said[w->n_said++] = said;
+    r->said[r->n_said++] = said;
     return ERR_OK;
 }
 

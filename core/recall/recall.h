@@ -69,6 +69,7 @@ struct recall_query {
     struct str session, speaker;         /* filters; absent: .at NULL */
     const struct recall_dense *dense;    /* NULL: words alone */
     const struct recall_order *reranked; /* [RECALL_STAGES]; NULL: the fused order */
+    struct tokenizers *tokenizers;       /* may be NULL */
     bool marks;                          /* the context's lines end in ids, see recall_context */
 };
 

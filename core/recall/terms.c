@@ -267,7 +267,7 @@ enum err_code recall__read_question(struct recall *r, struct err *err)
     struct str text = take_dates(r, r->query->q);
     if (names == NULL || r->ignored == NULL || text.at == NULL)
         return recall__memory(err);
-    rc = tokenizer_new(r->settings->language, &tokenizer, err);
+    rc = tokenizers_take(r->query->tokenizers, r->settings->language, &tokenizer, err);
     if (rc == ERR_OK)
         rc = tokenizer_run(tokenizer, r->arena, text, TOKEN_QUERY, &tokens, err);
     if (rc == ERR_OK)
@@ -286,6 +286,6 @@ enum err_code recall__read_question(struct recall *r, struct err *err)
     const struct recall_query *q = r->query;
     r->filtered =
         r->session_no != 0 || r->speaker_no != 0 || q->has_since || q->has_until || q->has_as_of;
-    tokenizer_free(tokenizer);
+    tokenizers_give(r->query->tokenizers, tokenizer);
     return rc;
 }

@@ -9,7 +9,7 @@ enum phrase_kind { PHRASE_GREETING, PHRASE_FAREWELL, PHRASE_FILLER };
 
 struct phrase_list {
     enum phrase_kind kind;
-    const char *const *groups; /* phrases with the same first byte, separated by '|' */
+    const char *const *groups; /* phrases with the same first byte, separated by '|'; ascending */
     size_t n;
 };
 
@@ -216,10 +216,13 @@ struct word {
     bool unspaced;
 };
 
+/* The words of a sentence, read as they are asked for: mostly the first tells enough. */
 struct words {
+    struct str text;
+    size_t next; /* first byte not read */
     struct word at[WORDS_MAX];
     size_t n;
-    bool content; /* a number, a word too long or too many words */
+    bool content; /* a number, a word too long or too many words: nothing more is read */
 };
 
 /* Letters drawn out three times or more stand once: "heyyy", "sooo". */
@@ -274,11 +277,20 @@ static bool goes_on(struct str s, size_t i, enum rune_class first, unsigned *len
     return class == first || class == RUNE_MARK || class == RUNE_IGNORED;
 }
 
-static void words_of(struct str s, struct words *words)
+static void words_of(struct str text, struct words *words)
 {
+    words->text = text;
+    words->next = 0;
     words->n = 0;
     words->content = false;
-    for (size_t i = 0; i < s.len && !words->content;) {
+}
+
+/* Reads on until there are so many words or the text ends; whether there are. */
+static bool words_reach(struct words *words, size_t n)
+{
+    struct str s = words->text;
+    size_t i = words->next;
+    while (words->n < n && i < s.len && !words->content) {
         struct rune r = rune_at(s, i);
         enum rune_class class = r.len == 0 ? RUNE_OTHER : rune_class(r.cp);
         if (class == RUNE_DIGIT || class == RUNE_CURRENCY)
@@ -294,6 +306,8 @@ static void words_of(struct str s, struct words *words)
         while (goes_on(s, i, class, &len));
         words_add(words, str_part(s, from, i), class == RUNE_BIGRAM);
     }
+    words->next = i;
+    return words->n >= n;
 }
 
 static struct str word_str(const struct words *words, size_t i)
@@ -312,12 +326,12 @@ static bool phrase_next(const char **group, struct str *phrase)
 }
 
 /* How many words from `i` on are exactly the phrase; 0: they are not. */
-static size_t matched(const struct words *words, size_t i, struct str phrase)
+static size_t matched(struct words *words, size_t i, struct str phrase)
 {
     size_t first = i;
     while (phrase.len != 0) {
         size_t n = str_index(phrase, ' ');
-        if (i >= words->n || !str_eq(word_str(words, i), str_part(phrase, 0, n)))
+        if (!words_reach(words, i + 1) || !str_eq(word_str(words, i), str_part(phrase, 0, n)))
             return 0;
         phrase = str_part(phrase, n + 1, phrase.len);
         i++;
@@ -325,13 +339,30 @@ static size_t matched(const struct words *words, size_t i, struct str phrase)
     return i - first;
 }
 
-static size_t longest_in(const struct words *words, size_t i, const struct phrase_list *list)
+/* The first group whose phrases begin with the byte or a later one. */
+static size_t group_of(const struct phrase_list *list, char first)
+{
+    size_t low = 0, high = list->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        DASSERT(middle == 0 || (unsigned char)list->groups[middle - 1][0] <=
+                                   (unsigned char)list->groups[middle][0]);
+        if ((unsigned char)list->groups[middle][0] < (unsigned char)first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t longest_in(struct words *words, size_t i, const struct phrase_list *list)
 {
     size_t best = 0;
-    for (size_t k = 0; k < list->n; k++) {
+    char first = words->at[i].text[0];
+    for (size_t k = group_of(list, first); k < list->n && list->groups[k][0] == first; k++) {
         const char *group = list->groups[k];
         struct str phrase;
-        while (group[0] == words->at[i].text[0] && phrase_next(&group, &phrase)) {
+        while (phrase_next(&group, &phrase)) {
             size_t n = matched(words, i, phrase);
             if (n > best)
                 best = n;
@@ -340,7 +371,7 @@ static size_t longest_in(const struct words *words, size_t i, const struct phras
     return best;
 }
 
-static size_t longest_spaced(const struct words *words, size_t i, enum phrase_kind *kind)
+static size_t longest_spaced(struct words *words, size_t i, enum phrase_kind *kind)
 {
     size_t best = 0;
     for (size_t k = 0; k < sizeof spaced / sizeof spaced[0]; k++) {
@@ -357,10 +388,11 @@ static size_t longest_spaced(const struct words *words, size_t i, enum phrase_ki
 static size_t prefix_in(struct str run, const struct phrase_list *list)
 {
     size_t best = 0;
-    for (size_t k = 0; k < list->n; k++) {
+    char first = run.at[0];
+    for (size_t k = group_of(list, first); k < list->n && list->groups[k][0] == first; k++) {
         const char *group = list->groups[k];
         struct str phrase;
-        while (group[0] == run.at[0] && phrase_next(&group, &phrase))
+        while (phrase_next(&group, &phrase))
             if (phrase.len > best && str_starts(run, phrase))
                 best = phrase.len;
     }
@@ -412,7 +444,7 @@ static bool is_name(struct str word, const struct str *names, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct words parts;
         words_of(names[i], &parts);
-        for (size_t k = 0; k < parts.n; k++)
+        for (size_t k = 0; words_reach(&parts, k + 1); k++)
             if (str_eq(word_str(&parts, k), word))
                 return true;
     }
@@ -424,7 +456,7 @@ bool sentence_is_phatic(struct str sentence, const struct str *names, size_t n)
     struct words words;
     bool talk = false;
     words_of(sentence, &words);
-    for (size_t i = 0; i < words.n && !words.content;) {
+    for (size_t i = 0; words_reach(&words, i + 1) && !words.content;) {
         struct str word = word_str(&words, i);
         enum phrase_kind kind = PHRASE_FILLER;
         size_t len = words.at[i].unspaced ? (is_all_phrases(word) ? 1u : 0u)
@@ -447,7 +479,7 @@ static bool opens_run(struct str run, enum phrase_kind *kind)
 }
 
 /* Whether a phrase of the kind stands at word `i`; `*len` gets its words. */
-static bool has_phrase(const struct words *words, size_t i, enum phrase_kind kind, size_t *len)
+static bool has_phrase(struct words *words, size_t i, enum phrase_kind kind, size_t *len)
 {
     enum phrase_kind found = PHRASE_FILLER;
     *len = words->at[i].unspaced ? opens_run(word_str(words, i), &found)
@@ -466,7 +498,7 @@ bool sentence_is_greeting(struct str sentence)
 {
     struct words words;
     words_of(sentence, &words); /* `content` says nothing here: an opening may go on */
-    for (size_t i = 0; i < words.n && i < 3;) {
+    for (size_t i = 0; i < 3 && words_reach(&words, i + 1);) {
         size_t len = 0;
         if (has_phrase(&words, i, PHRASE_GREETING, &len))
             return true;
@@ -481,7 +513,7 @@ bool sentence_is_farewell(struct str sentence)
 {
     struct words words;
     words_of(sentence, &words);
-    if (words.n > FAREWELL_WORDS)
+    if (words_reach(&words, FAREWELL_WORDS + 1))
         return false;
     for (size_t i = 0; i < words.n; i++) {
         size_t len = 0;

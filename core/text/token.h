@@ -80,6 +80,15 @@ void tokenizer_languages(char *out, size_t cap);
 enum err_code tokenizer_new(struct str language, struct tokenizer **out, struct err *err) MUST_USE;
 void tokenizer_free(struct tokenizer *tokenizer); /* NULL is fine */
 
+/* Tokenizers at rest: what one has learned of a language's words serves the next text, too. Any
+ * thread may take one and give it back; a pool that is NULL makes a new one each time. */
+struct tokenizers;
+struct tokenizers *tokenizers_new(void); /* NULL when memory is short */
+void tokenizers_free(struct tokenizers *pool);
+enum err_code tokenizers_take(struct tokenizers *pool, struct str language, struct tokenizer **out,
+                              struct err *err) MUST_USE;
+void tokenizers_give(struct tokenizers *pool, struct tokenizer *tokenizer); /* NULL is fine */
+
 /* All tokens in order of position, stop words included but flagged. `text` is valid UTF-8 (bad
  * bytes are skipped). Everything lives in the arena. ERR_EXHAUSTED when the arena is full. */
 enum err_code tokenizer_run(struct tokenizer *tokenizer, struct arena *arena, struct str text,

@@ -1,5 +1,6 @@
 /* Shared by the files of the tokenizer:
  *   token.c        the tokenizer's life, bags
+ *   token_pool.c   tokenizers at rest
  *   token_stop.c   the guess of a text's language by its stop words
  *   token_put.c    a folded word becomes tokens: stop word or stems
  *   token_word.c   a word, number or compound is found in the text and handed to token_put.c
@@ -12,12 +13,13 @@
 
 struct sb_stemmer;
 
-/* Stems that were made before, for a tokenizer that runs over many texts: those of a conversation
- * repeat their words, and a stem costs as much as all else that is done to a word. A slot is the
- * word's by hash; a later word takes it over. */
-enum { STEM_SLOTS = 256, STEM_BYTES = 15, STEM_MEMORY_AFTER = 64 };
+/* Words that came before, for a tokenizer that runs over many texts: those of a conversation repeat
+ * their words, and a stem costs as much as all else that is done to a word. A slot is the word's by
+ * hash; a later word takes it over. */
+enum { STEM_SLOTS = 1024, STEM_BYTES = 15, STEM_MEMORY_AFTER = 64 };
 struct stem_slot {
     uint8_t language; /* + 1; 0: free */
+    bool stop;        /* it is a stop word of that language */
     uint8_t len, stem_len;
     char word[STEM_BYTES], stem[STEM_BYTES];
 };

@@ -49,7 +49,7 @@ static bool has_room(struct token_run *run)
 {
     if (run->n < run->cap)
         return true;
-    size_t cap = run->cap == 0 ? run->text.len / 5 + 16 : run->cap * 2;
+    size_t cap = run->cap == 0 ? run->text.len / 5 + 4 : run->cap * 2;
     struct token *at = arena_alloc(run->arena, cap * sizeof *at);
     if (at == NULL)
         return false;
@@ -119,24 +119,32 @@ static struct stem_slot *stem_slot(struct tokenizer *tokenizer, struct str word)
     return &tokenizer->stems[hash64(word) % STEM_SLOTS];
 }
 
+/* What is known of a word, or found out now; NULL: it is not kept. */
+static const struct stem_slot *know(struct token_run *run, int language, struct str word)
+{
+    struct stem_slot *slot = word.len == 0 ? NULL : stem_slot(run->tokenizer, word);
+    if (slot == NULL ||
+        (slot->language == language + 1 && str_eq(word, (struct str){slot->word, slot->len})))
+        return slot;
+    struct str out = stem_new(run, language, word);
+    if (out.len > STEM_BYTES || run->failed)
+        return NULL;
+    slot->language = (uint8_t)(language + 1);
+    slot->stop = stopword_is(language_at((size_t)language)->code, word);
+    slot->len = (uint8_t)word.len;
+    slot->stem_len = (uint8_t)out.len;
+    memcpy(slot->word, word.at, word.len);
+    memcpy(slot->stem, out.at, out.len);
+    return slot;
+}
+
 /* The stem, valid until the next one; what is too long to be a word stays. */
 static struct str stem(struct token_run *run, int language, struct str word)
 {
     if (language == LANGUAGE_NONE || word.len > LIMIT_TERM_BYTES || word.len == 0)
         return word;
-    struct stem_slot *slot = stem_slot(run->tokenizer, word);
-    if (slot != NULL && slot->language == language + 1 &&
-        str_eq(word, (struct str){slot->word, slot->len}))
-        return (struct str){slot->stem, slot->stem_len};
-    struct str out = stem_new(run, language, word);
-    if (slot == NULL || out.len > STEM_BYTES || run->failed)
-        return out;
-    slot->language = (uint8_t)(language + 1);
-    slot->len = (uint8_t)word.len;
-    slot->stem_len = (uint8_t)out.len;
-    memcpy(slot->word, word.at, word.len);
-    memcpy(slot->stem, out.at, out.len);
-    return out;
+    const struct stem_slot *slot = know(run, language, word);
+    return slot != NULL ? (struct str){slot->stem, slot->stem_len} : stem_new(run, language, word);
 }
 
 static void forms_add(struct forms *forms, struct str form)
@@ -185,14 +193,21 @@ static void put_stop_word(struct token_run *run, const struct token_word *word)
 void token__put_word(struct token_run *run, const struct token_word *word)
 {
     int language = token__language(run, word->script);
-    if (language != LANGUAGE_NONE && !is_name_in_capitals(run, word) &&
-        stopword_is(language_at((size_t)language)->code, word->text)) {
-        put_stop_word(run, word);
-        return;
+    const struct stem_slot *slot = NULL;
+    if (language != LANGUAGE_NONE) {
+        slot = know(run, language, word->text);
+        bool stop = slot != NULL ? slot->stop
+                                 : stopword_is(language_at((size_t)language)->code, word->text);
+        if (stop && !is_name_in_capitals(run, word)) {
+            put_stop_word(run, word);
+            return;
+        }
     }
     bool latin = word->script == SCRIPT_LATIN;
     if (word->ascii && run->also == 0) {
-        token__put(run, stem(run, language, word->text), word->from, word->to, word->flags);
+        struct str term = slot != NULL ? (struct str){slot->stem, slot->stem_len}
+                                       : stem(run, language, word->text);
+        token__put(run, term, word->from, word->to, word->flags);
         return;
     }
     char folded[RUNE_FOLD_MAX];

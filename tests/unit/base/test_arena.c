@@ -89,6 +89,37 @@ START_TEST(copies)
 }
 END_TEST
 
+START_TEST(blocks_grow)
+{
+    struct arena *arena = arena_new(64 * 1024);
+    char *at = arena_alloc(arena, 100);
+    memset(at, 'a', 100);
+    for (size_t size = 100; size < 1000; size += 50) {
+        at = arena_grow(arena, at, size, size + 50);
+        ck_assert_ptr_nonnull(at);
+        memset(at + size, 'a', 50);
+        arena_check(arena);
+    }
+    char *behind = arena_alloc(arena, 16);
+    memset(behind, 'b', 16);
+    char *moved = arena_grow(arena, at, 1000, 1001);
+    ck_assert_ptr_nonnull(moved);
+    ck_assert_ptr_ne(moved, at); /* something was taken after it */
+    moved[1000] = 'c';
+    for (size_t i = 0; i < 1000; i++)
+        ck_assert(at[i] == 'a' && moved[i] == 'a');
+    for (size_t i = 0; i < 16; i++)
+        ck_assert_int_eq(behind[i], 'b');
+    ck_assert_ptr_null(arena_grow(arena, moved, 1001, 64 * 1024)); /* the cap */
+    ck_assert_int_eq(moved[1000], 'c');
+    ck_assert_ptr_nonnull(arena_grow(arena, NULL, 0, 10));
+    arena_fail_after(arena, 1);
+    ck_assert_ptr_null(arena_grow(arena, moved, 1001, 1100));
+    arena_check(arena);
+    arena_free(arena);
+}
+END_TEST
+
 START_TEST(reset_takes_all_back)
 {
     struct arena *arena = arena_new(1 << 20);
@@ -129,6 +160,7 @@ Suite *suite_arena(void)
     tcase_add_test(tc, the_cap_holds);
     tcase_add_test(tc, zeroed_arrays);
     tcase_add_test(tc, copies);
+    tcase_add_test(tc, blocks_grow);
     tcase_add_test(tc, reset_takes_all_back);
     tcase_add_test(tc, the_nth_allocation_fails);
     suite_add_tcase(suite, tc);

@@ -23,7 +23,7 @@ struct arena *kit_arena(struct kit *kit)
 enum err_code kit_build(struct kit *kit, const struct turn_input *turns, uint32_t n, bool messages,
                         struct accept_plan *plan)
 {
-    struct accept_call call = {turns, n, messages, kit->now_ms, kit->embeds};
+    struct accept_call call = {turns, n, messages, kit->now_ms, kit->embeds, NULL};
     struct store_txn *txn = begin(&kit->f);
     kit->err = (struct err){.code = ERR_OK};
     enum err_code rc =

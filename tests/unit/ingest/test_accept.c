@@ -650,7 +650,7 @@ START_TEST(memory_runs_out)
         unsigned long n = 1;
         for (enum err_code rc = ERR_EXHAUSTED; rc != ERR_OK; n++) {
             struct arena *arena = arena_new(64 << 20);
-            struct accept_call call = {turns, 4, mode == 0, KIT_NOW, false};
+            struct accept_call call = {turns, 4, mode == 0, KIT_NOW, false, NULL};
             struct err err = {.code = ERR_OK};
             struct store_txn *txn = begin(&kit.f);
             arena_fail_after(arena, n);
@@ -686,7 +686,7 @@ START_TEST(the_largest_body_fits_into_a_request)
     for (int i = 0; i < 4; i++)
         turns[i] = (struct turn_input){.text = buf_str(&text)};
     struct arena *arena = arena_new(ARENA_REQUEST_BYTES - 3 * LIMIT_BODY_BYTES);
-    struct accept_call call = {turns, 4, false, KIT_NOW, false};
+    struct accept_call call = {turns, 4, false, KIT_NOW, false, NULL};
     struct accept_plan plan;
     struct err err = {.code = ERR_OK};
     struct store_txn *txn = begin(&kit.f);

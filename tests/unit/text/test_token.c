@@ -467,12 +467,59 @@ START_TEST(remembered_stems_are_the_same)
         for (size_t i = 0; i < a.n; i++) {
             ck_assert_uint_eq(a.at[i].term, b.at[i].term);
             ck_assert(str_eq(a.at[i].text, b.at[i].text));
+            ck_assert_uint_eq(a.at[i].flags, b.at[i].flags);
         }
         tokenizer_free(fresh);
         arena_reset(arena);
     }
     tokenizer_free(old);
     arena_free(arena);
+}
+END_TEST
+
+START_TEST(a_pool_gives_back_what_it_was_given)
+{
+    struct err err;
+    struct tokenizers *pool = tokenizers_new();
+    struct tokenizer *english, *automatic, *other, *again;
+    ck_assert_ptr_nonnull(pool);
+    ck_assert_int_eq(tokenizers_take(pool, STR("en"), &english, &err), ERR_OK);
+    ck_assert_int_eq(tokenizers_take(pool, STR("auto"), &automatic, &err), ERR_OK);
+    tokenizers_give(pool, english);
+    tokenizers_give(pool, automatic);
+    ck_assert_int_eq(tokenizers_take(pool, STR("de"), &other, &err), ERR_OK);
+    ck_assert(other != english && other != automatic);
+    ck_assert_int_eq(tokenizers_take(pool, STR("en"), &again, &err), ERR_OK);
+    ck_assert_ptr_eq(again, english);
+    ck_assert_int_eq(tokenizers_take(pool, STR("en"), &english, &err), ERR_OK);
+    ck_assert_ptr_ne(again, english); /* one user at a time */
+    tokenizers_give(pool, again);
+    tokenizers_give(pool, english);
+    tokenizers_give(pool, other);
+    ck_assert_int_eq(tokenizers_take(pool, STR("auto"), &again, &err), ERR_OK);
+    ck_assert_ptr_eq(again, automatic);
+    tokenizers_give(pool, again);
+    ck_assert_int_eq(tokenizers_take(pool, STR("xx"), &again, &err), ERR_INVALID);
+    ck_assert_ptr_null(again);
+    tokenizers_give(pool, NULL);
+    tokenizers_free(pool);
+}
+END_TEST
+
+START_TEST(a_full_pool_frees_and_no_pool_makes)
+{
+    enum { MANY = 80 };
+    struct err err;
+    struct tokenizers *pool = tokenizers_new();
+    struct tokenizer *taken[MANY];
+    ck_assert_ptr_nonnull(pool);
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(tokenizers_take(pool, STR("none"), &taken[i], &err), ERR_OK);
+    for (int i = 0; i < MANY; i++)
+        tokenizers_give(pool, taken[i]); /* a leak is the sanitizer's to find */
+    tokenizers_free(pool);
+    ck_assert_int_eq(tokenizers_take(NULL, STR("en"), &taken[0], &err), ERR_OK);
+    tokenizers_give(NULL, taken[0]);
 }
 END_TEST
 
@@ -540,6 +587,8 @@ Suite *suite_token(void)
     tcase_add_test(tc, every_language_has_its_stemmer);
     tcase_add_test(tc, stop_words_are_found);
     tcase_add_test(tc, remembered_stems_are_the_same);
+    tcase_add_test(tc, a_pool_gives_back_what_it_was_given);
+    tcase_add_test(tc, a_full_pool_frees_and_no_pool_makes);
     tcase_add_test(tc, every_allocation_may_fail);
     tcase_add_test(tc, a_small_cap_is_reported);
     suite_add_tcase(suite, tc);
