@@ -361,10 +361,10 @@ static enum err_code look(struct api_call *call, struct store_txn *txn, enum rou
     struct recall_base base = {.txn = txn,
                                .space = visit_of(call)->space,
                                .settings = &settings,
-                               .clock = handler_services(call)->clock};
+                               .clock = handler_services(call)->clock,
+                               .tokenizers = handler_services(call)->tokenizers};
     if (code == ERR_OK)
         code = space_get(txn, base.space, &settings, err);
-    a->query.tokenizers = handler_services(call)->tokenizers;
     if (code == ERR_OK)
         code = plan_vector(call, &base, &ask, err);
     *round = ROUND_EMBED;

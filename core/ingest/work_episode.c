@@ -105,7 +105,9 @@ static enum err_code recall_like(struct work *work, struct store_txn *txn, const
     query.now_offset_min = e->offset_min;
     query.max_tokens = 0;
     enum err_code rc = space_get(txn, work->space, &settings, err);
-    const struct recall_base base = {txn, work->space, &settings, work->works->services->clock};
+    const struct services *services = work->works->services;
+    const struct recall_base base = {txn, work->space, &settings, services->clock,
+                                     services->tokenizers};
     return rc == ERR_OK ? recall_run(&base, &query, work->arena, reply, err) : rc;
 }
 

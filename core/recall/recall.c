@@ -62,6 +62,7 @@ static enum err_code begin(const struct recall_base *base, const struct recall_q
     r->txn = base->txn;
     r->space = base->space;
     r->settings = base->settings;
+    r->tokenizers = base->tokenizers;
     r->query = query;
     r->arena = arena;
     r->lengths = lengths_new(r->txn, r->space, arena);

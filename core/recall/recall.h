@@ -69,7 +69,6 @@ struct recall_query {
     struct str session, speaker;         /* filters; absent: .at NULL */
     const struct recall_dense *dense;    /* NULL: words alone */
     const struct recall_order *reranked; /* [RECALL_STAGES]; NULL: the fused order */
-    struct tokenizers *tokenizers;       /* may be NULL */
     bool marks;                          /* the context's lines end in ids, see recall_context */
 };
 
@@ -187,6 +186,7 @@ struct recall_base {
     uint64_t space;
     const struct space *settings;
     const struct clock *clock;
+    struct tokenizers *tokenizers; /* may be NULL */
 };
 
 enum err_code recall_run(const struct recall_base *base, const struct recall_query *query,

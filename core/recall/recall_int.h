@@ -111,6 +111,7 @@ struct recall {
     struct store_txn *txn;
     uint64_t space;
     const struct space *settings;
+    struct tokenizers *tokenizers;
     const struct recall_query *query;
     struct arena *arena;
     struct recall_reply *reply;

@@ -228,12 +228,12 @@ enum err_code recall_embed_text(const struct recall_base *base, struct str q, st
     r->txn = base->txn;
     r->space = base->space;
     r->arena = arena;
-    enum err_code rc = tokenizer_new(base->settings->language, &tokenizer, err);
+    enum err_code rc = tokenizers_take(base->tokenizers, base->settings->language, &tokenizer, err);
     if (rc == ERR_OK)
         rc = tokenizer_run(tokenizer, arena, q, TOKEN_QUERY, &tokens, err);
     if (rc == ERR_OK)
         rc = read_speakers(r, tokenizer, names, err);
-    tokenizer_free(tokenizer);
+    tokenizers_give(base->tokenizers, tokenizer);
     if (rc == ERR_OK && blank_names(r, names, &tokens, copy, q.len))
         *text = squeeze(copy, q.len);
     return rc;
@@ -267,7 +267,7 @@ enum err_code recall__read_question(struct recall *r, struct err *err)
     struct str text = take_dates(r, r->query->q);
     if (names == NULL || r->ignored == NULL || text.at == NULL)
         return recall__memory(err);
-    rc = tokenizers_take(r->query->tokenizers, r->settings->language, &tokenizer, err);
+    rc = tokenizers_take(r->tokenizers, r->settings->language, &tokenizer, err);
     if (rc == ERR_OK)
         rc = tokenizer_run(tokenizer, r->arena, text, TOKEN_QUERY, &tokens, err);
     if (rc == ERR_OK)
@@ -286,6 +286,6 @@ enum err_code recall__read_question(struct recall *r, struct err *err)
     const struct recall_query *q = r->query;
     r->filtered =
         r->session_no != 0 || r->speaker_no != 0 || q->has_since || q->has_until || q->has_as_of;
-    tokenizers_give(r->query->tokenizers, tokenizer);
+    tokenizers_give(r->tokenizers, tokenizer);
     return rc;
 }
