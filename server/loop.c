@@ -80,21 +80,25 @@ static void on_housekeep(uv_timer_t *timer)
         LOG(loop->parts.log, LOG_INFO, "reader_slots_freed", F_INT("count", freed));
 }
 
-/* What a burst needed (keep_freed_memory() in cmd_serve.c); to take 30 MiB again costs 10 ms. */
-static void on_trim(uv_timer_t *timer)
-{
-    (void)timer;
-#ifdef __GLIBC__
-    (void)malloc_trim(0);
-#endif
-}
-
 /* --- stopping --- */
 
 static bool is_idle(const struct loop_parts *parts)
 {
     return lanes_busy(parts->lanes) == 0 && works_busy(parts->works) == 0 &&
            (parts->carrier == NULL || transport_idle(parts->carrier));
+}
+
+/* What a burst needed (keep_freed_memory() in cmd_serve.c); to take 30 MiB again costs 10 ms. To
+ * give it back takes as long and holds the heaps' locks, so it waits until the stages rest. */
+static void on_trim(uv_timer_t *timer)
+{
+    const struct loop *loop = timer->data;
+#ifdef __GLIBC__
+    if (is_idle(&loop->parts))
+        (void)malloc_trim(0);
+#else
+    (void)loop;
+#endif
 }
 
 static void look_whether_stopped(uv_timer_t *timer)
