@@ -148,8 +148,8 @@ enum config_flag {
 #define CONFIG_TABLE_RECALL(X)                                                                     \
     X(VECTOR_WEIGHT_TOPICS, vector_weight_topics, REAL, recall.weight_topics, "1", 0, 100, "",     \
       "recall", 0,                                                                                 \
-      "What the nearness of a topic's vector counts in its score; its own words count 1. 0 or empty: those "  \
-      "vectors are not looked at")                                                                 \
+      "What the nearness of a topic's vector counts in its score; its own words count 1. 0 or "    \
+      "empty: those vectors are not looked at")                                                    \
     X(VECTOR_WEIGHT_EPISODES, vector_weight_episodes, REAL, recall.weight_episodes, "1", 0, 100,   \
       "", "recall", 0, "The same of an episode")                                                   \
     X(VECTOR_WEIGHT_FACTS, vector_weight_facts, REAL, recall.weight_facts, "1", 0, 100, "",        \

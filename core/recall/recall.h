@@ -5,8 +5,8 @@
  *          -> records of what is shown -> context within max_tokens
  *
  * Two parts are optional. With a vector of the question each list gets a further signal, how near
- * it is (dense.c), and the nearest of each layer are candidates even without a shared word. With scores
- * of a reranker (recall_pool() gives what it is to judge) each list is put into its order
+ * it is (dense.c), and the nearest of each layer are candidates even without a shared word. With
+ * scores of a reranker (recall_pool() gives what it is to judge) each list is put into its order
  * (reorder.c), and so gates, lists and context follow it. Without them nothing is different from a
  * build that does not know them.
  *
@@ -121,8 +121,8 @@ enum recall_stage { STAGE_TOPICS, STAGE_EPISODES, STAGE_FACTS, STAGE_RECENT, REC
 /* own: the node's own text; turn: the best source turn (or best turn inside); window1, 2, 4: that
  * turn with so many neighbours on each side; episode: its episode (a topic: its best episode);
  * date: a date of the question is the turn's or is in its text; vector: how near the node's own
- * text is, dense.c; turn_vector: that of a fact's best source turn; rerank: what a reranker said, which
- * decides the order and is not in the sum. */
+ * text is, dense.c; turn_vector: that of a fact's best source turn; rerank: what a reranker said,
+ * which decides the order and is not in the sum. */
 enum recall_signal {
     SIGNAL_OWN,
     SIGNAL_TURN,

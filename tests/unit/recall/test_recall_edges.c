@@ -249,6 +249,55 @@ START_TEST(each_allocation_may_fail)
 }
 END_TEST
 
+/* --- what is embedded of a question --- */
+
+static enum err_code embed_text(const char *q, struct arena *arena, struct str *text)
+{
+    struct err err = {.code = ERR_OK};
+    struct space settings;
+    struct store_txn *txn = begin(&stage_kit.kit.f);
+    ck_assert_int_eq(space_get(txn, stage_kit.kit.space, &settings, &err), ERR_OK);
+    struct recall_base base = {txn, stage_kit.kit.space, &settings, &stage_kit.clock};
+    enum err_code rc = recall_embed_text(&base, str_of(q), arena, text, &err);
+    ck_assert_int_eq(rc, err.code);
+    store_end(txn);
+    return rc;
+}
+
+START_TEST(a_question_is_embedded_without_speakers)
+{
+    static const struct {
+        const char *q, *text;
+    } cases[] = {
+        {"What did Ann paint?", "What did paint?"},
+        {"  What is ANN's, or Bob’s, best  idea?", "What is , or , best idea?"},
+        {"Is Anna here?", "Is Anna here?"}, /* nobody of that name */
+        {"Who is Chris?", "Who is Chris?"}, /* nothing else would be left */
+        {"Ann", "Ann"},
+        {"¿Qué dijo Ann del violín?", "¿Qué dijo del violín?"},
+        {"", ""},
+    };
+    tell_world(35, 12, true);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct str text;
+        ck_assert_int_eq(embed_text(cases[i].q, kit_arena(&stage_kit.kit), &text), ERR_OK);
+        ck_assert_msg(str_eq(text, str_of(cases[i].text)), "\"%s\" gives \"%.*s\"", cases[i].q,
+                      STR_FMT(text));
+    }
+    unsigned long nth = 1;
+    enum err_code rc = ERR_EXHAUSTED;
+    for (; rc != ERR_OK && nth < 300; nth++) {
+        struct str text;
+        struct arena *arena = arena_new(ARENA_REQUEST_BYTES);
+        arena_fail_after(arena, nth);
+        rc = embed_text("What did Ann paint?", arena, &text);
+        arena_free(arena);
+    }
+    ck_assert_int_eq(rc, ERR_OK);
+    ck_assert_uint_gt(nth, 4);
+}
+END_TEST
+
 Suite *suite_recall_edges(void);
 Suite *suite_recall_edges(void)
 {
@@ -266,6 +315,7 @@ Suite *suite_recall_edges(void)
     tcase_add_test(tc, explain_says_why_each_is_in_or_out);
     tcase_add_test(tc, the_same_question_has_the_same_answer);
     tcase_add_test(tc, each_allocation_may_fail);
+    tcase_add_test(tc, a_question_is_embedded_without_speakers);
     suite_add_tcase(suite, tc);
     return suite;
 }
