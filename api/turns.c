@@ -339,7 +339,7 @@ static enum step_verdict post_woken(struct step *step)
     struct api_call *call = call_of(step);
     struct post *post = visit_of(call)->own;
     struct store_txn *txn = NULL;
-    struct space_stat stat;
+    struct space_stat stat = {{0}};
     struct err err;
     enum err_code code = store_begin(handler_services(call)->store, &txn, &err);
     if (code == ERR_OK)
@@ -347,7 +347,7 @@ static enum step_verdict post_woken(struct step *step)
     store_end(txn);
     if (code == ERR_NOT_FOUND) /* deleted while we waited: nothing of it is pending */
         stat = (struct space_stat){{0}};
-    else if (code != ERR_OK)
+    if (code != ERR_OK && code != ERR_NOT_FOUND)
         return handler_fail(call, &err);
     note_state(post, &stat);
     return post_reply(call, post);

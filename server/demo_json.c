@@ -175,14 +175,14 @@ static json_t *parse(struct str body, struct err *err)
 static void decode_vectors(struct arena *arena, const json_t *space, struct demo_counts *counts)
 {
     const json_t *vectors = json_object_get(space, "vectors");
-    const char *layer = NULL;
-    json_t *number = NULL;
+    static const char *const layers[] = {"turns", "facts", "episodes", "topics"};
+    const json_t *embedded = json_object_get(vectors, "embedded");
     counts->encoder =
         text_of(arena, json_object_get(json_object_get(space, "models"), "embed"), "model");
     counts->has_vectors = str_eq(text_of(arena, vectors, "state"), STR("active"));
     counts->behind = number_of(vectors, "behind");
-    json_object_foreach(json_object_get(vectors, "embedded"), layer, number) counts->embedded +=
-        (uint64_t)json_integer_value(number);
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+        counts->embedded += number_of(embedded, layers[i]);
 }
 
 enum err_code demo_counts_decode(struct arena *arena, struct str body, struct demo_counts *counts,
