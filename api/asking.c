@@ -32,7 +32,8 @@ struct asking {
     bool pooled;       /* what a reranker is to judge was gathered */
     unsigned reranked; /* lists that were looked at */
     int64_t rerank_until_ms;
-    void *own; /* of use->reply() */
+    int64_t since_ns, embed_ns, rerank_ns; /* the call under way; done ones */
+    void *own;                             /* of use->reply() */
 };
 
 static step_fn round_run, embedded, list_reranked;
@@ -180,6 +181,22 @@ static enum err_code plan_vector(struct api_call *call, const struct recall_base
     return ERR_OK;
 }
 
+static enum step_verdict call_model(struct api_call *call, step_fn *next)
+{
+    struct asking *a = asking_of(call);
+    a->since_ns = clock_mono_ns(handler_services(call)->clock);
+    return handler_call(call, &a->call, next);
+}
+
+/* Returns how long it took. */
+static int64_t called(struct api_call *call)
+{
+    struct asking *a = asking_of(call);
+    handler_called(call);
+    asking_add_usage(&a->usage, &a->call.usage);
+    return clock_mono_ns(handler_services(call)->clock) - a->since_ns;
+}
+
 static enum step_verdict ask_vector(struct api_call *call)
 {
     struct asking *a = asking_of(call);
@@ -192,7 +209,7 @@ static enum step_verdict ask_vector(struct api_call *call)
     a->call.embed = (struct embed_ask){.texts = &a->text, .n = 1, .is_query = true};
     a->call.deadline_ms =
         handler_deadline_ms(call, (uint64_t)call->api->options.recall.embed_deadline_ms);
-    return handler_call(call, &a->call, embedded);
+    return call_model(call, embedded);
 }
 
 static enum step_verdict embedded(struct step *step)
@@ -200,8 +217,7 @@ static enum step_verdict embedded(struct step *step)
     struct api_call *call = call_of(step);
     struct asking *a = asking_of(call);
     const struct embed_ask *got = &a->call.embed;
-    handler_called(call);
-    asking_add_usage(&a->usage, &a->call.usage);
+    a->embed_ns = called(call);
     a->has_vector =
         a->call.outcome == ERR_OK && got->failed == 0 && got->dimension == a->dense.dimension;
     if (a->has_vector) {
@@ -269,7 +285,7 @@ static enum step_verdict rerank_next(struct api_call *call)
     a->call.rerank =
         (struct rerank_ask){.query = a->query.q, .documents = pool->documents, .n = pool->n};
     a->call.deadline_ms = a->rerank_until_ms;
-    return handler_call(call, &a->call, list_reranked);
+    return call_model(call, list_reranked);
 }
 
 /* When one fails the others are not tried: they would, and time is short. */
@@ -278,8 +294,7 @@ static enum step_verdict list_reranked(struct step *step)
     struct api_call *call = call_of(step);
     struct asking *a = asking_of(call);
     enum recall_stage stage = rerank_order[a->reranked++];
-    handler_called(call);
-    asking_add_usage(&a->usage, &a->call.usage);
+    a->rerank_ns += called(call);
     if (a->call.outcome == ERR_OK) {
         a->orders[stage] = (struct recall_order){
             .ids = a->pool[stage].ids, .scores = a->call.rerank.scores, .n = a->pool[stage].n};
@@ -314,6 +329,7 @@ static enum err_code check_seq(const struct api_call *call, struct store_txn *tx
 static void count_query(struct api_call *call, const struct recall_reply *r, unsigned degraded)
 {
     static const uint8_t series[TIMINGS] = {
+        [TIMING_EMBED] = METRIC_H_QUERY_EMBED,     [TIMING_RERANK] = METRIC_H_QUERY_RERANK,
         [TIMING_TERMS] = METRIC_H_QUERY_TERMS,     [TIMING_COLLECT] = METRIC_H_QUERY_COLLECT,
         [TIMING_VECTORS] = METRIC_H_QUERY_VECTORS, [TIMING_SCORE] = METRIC_H_QUERY_SCORE,
         [TIMING_RECORDS] = METRIC_H_QUERY_RECORDS, [TIMING_CONTEXT] = METRIC_H_QUERY_CONTEXT,
@@ -325,12 +341,20 @@ static void count_query(struct api_call *call, const struct recall_reply *r, uns
     metrics_add(metrics, METRIC_QUERY_NO_RERANK, (degraded & DEGRADED_RERANK) != 0);
     metrics_add(metrics, METRIC_QUERY_REINDEX, (degraded & DEGRADED_REINDEX) != 0);
     for (unsigned i = 0; i < TIMINGS; i++)
-        if (i != TIMING_VECTORS || r->dense)
+        if (query_has_timing(r, (enum recall_timing)i))
             metrics_observe(metrics, (enum metric_histogram)series[i], r->timing_ns[i]);
 }
 
 /* What comes after the snapshot. */
 enum round { ROUND_WAIT, ROUND_EMBED, ROUND_RERANK, ROUND_REPLY };
+
+/* What the models took, waiting for them included. */
+static void add_calls(const struct asking *a, struct recall_reply *got)
+{
+    got->timing_ns[TIMING_EMBED] = a->embed_ns;
+    got->timing_ns[TIMING_RERANK] = a->rerank_ns;
+    got->timing_ns[TIMING_TOTAL] += a->embed_ns + a->rerank_ns;
+}
 
 static enum err_code reply(struct api_call *call, const struct recall_base *base, bool behind,
                            struct err *err)
@@ -343,6 +367,7 @@ static enum err_code reply(struct api_call *call, const struct recall_base *base
     a->degraded |= behind ? DEGRADED_BEHIND : 0;
     /* The generation has changed during a call. */
     a->degraded |= a->has_vector && !got.dense ? DEGRADED_REINDEX : 0;
+    add_calls(a, &got);
     struct asked asked = {.reply = &got, .degraded = a->degraded, .usage = &a->usage};
     count_query(call, &got, a->degraded);
     return a->use->reply(call, &asked, err);

@@ -68,15 +68,25 @@ void query_write_context(struct json_out *out, const struct recall_context *cont
     out_end(out);
 }
 
+bool query_has_timing(const struct recall_reply *r, enum recall_timing timing)
+{
+    switch (timing) {
+    case TIMING_EMBED:
+    case TIMING_RERANK: return r->timing_ns[timing] != 0;
+    case TIMING_VECTORS: return r->dense;
+    default: return true;
+    }
+}
+
 static void write_timings(struct json_out *out, const struct recall_reply *r)
 {
     static const char *const names[TIMINGS] = {
-        [TIMING_TERMS] = "terms", [TIMING_COLLECT] = "collect", [TIMING_VECTORS] = "vectors",
-        [TIMING_SCORE] = "score", [TIMING_RECORDS] = "records", [TIMING_CONTEXT] = "context",
-        [TIMING_TOTAL] = "total"};
+        [TIMING_EMBED] = "embed",     [TIMING_RERANK] = "rerank",   [TIMING_TERMS] = "terms",
+        [TIMING_COLLECT] = "collect", [TIMING_VECTORS] = "vectors", [TIMING_SCORE] = "score",
+        [TIMING_RECORDS] = "records", [TIMING_CONTEXT] = "context", [TIMING_TOTAL] = "total"};
     out_object(out, "timings_ms");
     for (unsigned i = 0; i < TIMINGS; i++)
-        if (i != TIMING_VECTORS || r->dense)
+        if (query_has_timing(r, (enum recall_timing)i))
             out_real(out, names[i], (double)r->timing_ns[i] / 1e6, 3);
     out_end(out);
 }

@@ -14,6 +14,8 @@ enum degraded {
     DEGRADED_REINDEX = 8, /* the space has no vectors of this model yet */
 };
 
+/* Whether that was done at all. */
+bool query_has_timing(const struct recall_reply *r, enum recall_timing timing);
 void query_write_degraded(struct json_out *out, unsigned degraded);
 void query_write_context(struct json_out *out, const struct recall_context *context);
 /* The whole reply of a query, in the format that was asked for. */

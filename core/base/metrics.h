@@ -84,6 +84,8 @@ enum metric_counter {
 /* symbol, series, labels, help; unit seconds */
 #define METRIC_HISTOGRAM_TABLE(X)                                                                  \
     X(QUERY_TOTAL, "hypermem_query_duration_seconds", "stage=\"total\"", "Query time by stage")    \
+    X(QUERY_EMBED, "hypermem_query_duration_seconds", "stage=\"embed\"", "")                       \
+    X(QUERY_RERANK, "hypermem_query_duration_seconds", "stage=\"rerank\"", "")                     \
     X(QUERY_TERMS, "hypermem_query_duration_seconds", "stage=\"terms\"", "")                       \
     X(QUERY_COLLECT, "hypermem_query_duration_seconds", "stage=\"collect\"", "")                   \
     X(QUERY_VECTORS, "hypermem_query_duration_seconds", "stage=\"vectors\"", "")                   \

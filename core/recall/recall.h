@@ -157,9 +157,11 @@ struct recall_explain {
 };
 
 enum recall_timing {
+    TIMING_EMBED, /* of the question, and of all lists; the caller's to add, here and to the total */
+    TIMING_RERANK,
     TIMING_TERMS,
     TIMING_COLLECT,
-    TIMING_VECTORS, /* 0 without */
+    TIMING_VECTORS,
     TIMING_SCORE,
     TIMING_RECORDS,
     TIMING_CONTEXT,
@@ -177,7 +179,7 @@ struct recall_reply {
     struct recall_context context;
     struct recall_explain *explain; /* NULL unless asked for */
     bool dense;                     /* vectors took part */
-    int64_t timing_ns[TIMINGS];
+    int64_t timing_ns[TIMINGS];     /* 0: was not done */
 };
 
 /* What a query runs on; `settings` are those of the space. */

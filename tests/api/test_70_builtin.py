@@ -4,6 +4,7 @@ The tiny models have random weights: what they say means nothing, but it is thei
 for is tested with the real one, which `make model` has put beside the binary."""
 import os
 import signal
+import threading
 import unittest
 
 import harness
@@ -90,6 +91,30 @@ class Encoder(Builtin):
         self.assertTrue(facts and all("vector" in fact["signals"] for fact in facts), facts)
         words = client.get("/v1/spaces/a/query", q="zyzzyva", vectors=False).expect(200)
         self.assertEqual(words["facts"], [])
+
+    def test_a_client_that_leaves(self):
+        """Nobody is there any more while its question is encoded; nobody else notices."""
+        client = self.start(HYPERMEM_EMBED_MODEL_DIR="")
+        self.tell(client)
+        question = b"+".join([b"what+did+she+adopt"] * 60)
+        for number in range(40):  # each leaves at another moment
+            with self.daemon.raw() as sock:
+                sock.send(b"GET /v1/spaces/a/query?q=%d+%s HTTP/1.1\r\nHost: localhost\r\n\r\n" % (
+                    number, question))
+                threading.Event().wait(0.004 * (number % 8))
+        self.assertTrue(client.get("/v1/spaces/a/query", q="the dog").expect(200)["facts"])
+
+    def test_timings_have_its_part(self):
+        client = self.start(HYPERMEM_EMBED_MODEL_DIR=MEAN)
+        self.tell(client)
+        first, again = (client.get("/v1/spaces/a/query", q="zyzzyva").expect(200)["timings_ms"]
+                        for _ in range(2))
+        self.assertGreater(first["embed"], 0)
+        self.assertGreaterEqual(first["total"], first["embed"])
+        self.assertNotIn("embed", again)  # remembered
+        self.assertNotIn("rerank", first)
+        self.assertIn('hypermem_query_duration_seconds_count{stage="embed"} 1',
+                      client.get("/metrics").text)
 
     def test_its_calls_are_counted(self):
         client = self.start(HYPERMEM_EMBED_MODEL_DIR=MEAN)
@@ -192,6 +217,7 @@ class CrossEncoder(Builtin):
         facts = got["explain"]["stages"]["facts"]
         self.assertTrue(facts)
         self.assertIn("rerank", facts[0]["signals"])
+        self.assertGreater(got["timings_ms"]["rerank"], 0)
         scores = [fact["score"] for fact in got["facts"]]
         self.assertEqual(scores, sorted(scores, reverse=True))
         self.assertTrue(all(0 <= score <= 1 for score in scores), scores)

@@ -100,9 +100,9 @@ class Daemon(harness.Daemon):
             return {key: int(value) for key, value in re.findall(r"(\w+): (\d+)", file.read())}
 
     def memory(self):
-        """Bytes of memory: `private` as smaps counts it, of that `map` in the data file's pages
-        (which the kernel may drop at any time), `anonymous` the rest that is no file's, `resident`
-        all."""
+        """Bytes of memory: `private` as smaps counts it, of that `map` in pages of the data file
+        and of weights (which the kernel may drop at any time), `anonymous` the rest that is no
+        file's, `resident` all."""
         sums = {"private": 0, "map": 0, "anonymous": 0, "resident": 0}
         in_map = False
         with open("/proc/%d/smaps" % self.pid, encoding="ascii", errors="replace") as file:
@@ -110,7 +110,7 @@ class Daemon(harness.Daemon):
                 field = re.match(r"(\w+): +(\d+) kB", line)
                 if not field:
                     if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
-                        in_map = line.rstrip().endswith("/data.mdb")
+                        in_map = line.rstrip().endswith(("/data.mdb", ".safetensors"))
                     continue
                 size = int(field.group(2)) * 1024
                 if field.group(1) in ("Private_Clean", "Private_Dirty"):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""make bench: measures everything and prints the table of issue 2 in Markdown.
+"""make bench: measures everything and prints a table in Markdown.
 
     run.py [--only NAME,…] [--quick] [--rounds N] [--data FILE] [--recall SCRIPT] [--fresh]
            [--out FILE]
 
-Names: post ingest query large http start memory vectors written disk levels encoder. Environment
-(make's variables come that way): T=names as --only, DATA=file as --data, RECALL=script as --recall.
+Names: post ingest told calls query meaning dense large http start memory vectors written disk
+levels encoder. Environment (make's variables come that way): T=names as --only, DATA=file as
+--data, RECALL=script as --recall.
 Figures are worth something on a quiet machine only; the load average at the start is printed with
 them.
 """
