@@ -157,7 +157,7 @@ struct recall_explain {
 };
 
 enum recall_timing {
-    TIMING_EMBED, /* of the question, and of all lists; the caller's to add, here and to the total */
+    TIMING_EMBED, /* of the question, and of lists; the caller adds both, to the total too */
     TIMING_RERANK,
     TIMING_TERMS,
     TIMING_COLLECT,

@@ -697,5 +697,5 @@ def levels(args):
 
 
 ALL = collections.OrderedDict((function.__name__, function) for function in (
-    post, ingest, told, calls, query, meaning, dense, large, http, start, memory, vectors, written, disk,
-    levels, encoder))
+    post, ingest, told, calls, query, meaning, dense, large, http, start, memory, vectors, written,
+    disk, levels, encoder))
