@@ -120,14 +120,16 @@ static void fill_embed(const struct encoder *encoder, struct models_options *opt
         options->embed.document_prefix = about->document_prompt;
 }
 
+/* Where none is configured, the model's own. */
 static enum err_code check_prefix(const struct encoder *encoder, const char *param,
-                                  struct str prefix, struct err *err)
+                                  struct str configured, struct str prompt, struct err *err)
 {
     uint32_t most = encoder_about(encoder)->max_tokens / 2;
-    if (encoder_count(encoder, prefix) <= most)
+    bool own = configured.len == 0;
+    if (encoder_count(encoder, own ? prompt : configured) <= most)
         return ERR_OK;
-    return err_set_param(err, ERR_INVALID, param, "%s: more than %u tokens of the model", param,
-                         most);
+    return err_set_param(err, ERR_INVALID, param, "%s: %smore than %u tokens of the model", param,
+                         own ? "the prompt that the model brings has " : "", most);
 }
 
 /* What a call could only refuse, each time. */
@@ -138,9 +140,11 @@ static enum err_code check_embed(const struct config_embed *config, const struct
     if (config->dimensions > about->dimension)
         return err_set_param(err, ERR_INVALID, "embed_dimensions",
                              "embed_dimensions: the model has %u", about->dimension);
-    enum err_code code = check_prefix(encoder, "embed_query_prefix", config->query_prefix, err);
+    enum err_code code =
+        check_prefix(encoder, "embed_query_prefix", config->query_prefix, about->query_prompt, err);
     if (code == ERR_OK)
-        code = check_prefix(encoder, "embed_document_prefix", config->document_prefix, err);
+        code = check_prefix(encoder, "embed_document_prefix", config->document_prefix,
+                            about->document_prompt, err);
     return code;
 }
 

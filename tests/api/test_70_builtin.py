@@ -2,8 +2,11 @@
 
 The tiny models have random weights: what they say means nothing, but it is theirs. What vectors are
 for is tested with the real one, which `make model` has put beside the binary."""
+import json
 import os
+import shutil
 import signal
+import tempfile
 import unittest
 
 import harness
@@ -14,6 +17,13 @@ GOLDEN = os.path.join(harness.ROOT, "tests", "data", "golden")
 DEFAULT = "all-MiniLM-L6-v2"
 MEAN, CLS, CROSS = (os.path.join(GOLDEN, "tiny-" + name)
                     for name in ("bert-mean", "bert-cls", "cross"))
+
+
+def copy_of(model):
+    """A copy of a model, in a directory of its own."""
+    copy = os.path.join(tempfile.mkdtemp(prefix="hmtest-"), "copy")
+    shutil.copytree(model, copy)
+    return copy
 
 
 class Builtin(harness.LoggedTest):
@@ -132,6 +142,19 @@ class Encoder(Builtin):
             param = "embed_%s_prefix" % name
             self.assertIn(param, self.refused(HYPERMEM_EMBED_MODEL_DIR=MEAN,
                                               **{"HYPERMEM_" + param.upper(): "query " * 100}))
+
+    def test_prompts_that_a_model_brings(self):
+        brought = copy_of(MEAN)
+        self.addCleanup(shutil.rmtree, os.path.dirname(brought))
+        with open(os.path.join(brought, "config_sentence_transformers.json"), "w",
+                  encoding="utf-8") as file:
+            json.dump({"prompts": {"query": "query " * 100, "document": "passage: "}}, file)
+        self.assertIn("embed_query_prefix: the prompt that the model brings",
+                      self.refused(HYPERMEM_EMBED_MODEL_DIR=brought))
+        client = self.start(HYPERMEM_EMBED_MODEL_DIR=brought, HYPERMEM_EMBED_QUERY_PREFIX="q: ")
+        identity = self.tell(client)["identity"]
+        self.assertIn('query_prefix="q: "', identity)
+        self.assertIn('document_prefix="passage: "', identity)
 
     def test_a_stop_does_not_wait_for_it(self):
         client = self.start(HYPERMEM_EMBED_MODEL_DIR=MEAN, HYPERMEM_ENCODERS="1")

@@ -72,7 +72,8 @@ struct encoder_texts {
     bool truncate;         /* else long texts are split */
     encoder_stop_fn *stop; /* NULL: the call can't be stopped */
     void *arg;
-    float *vectors;  /* out: n unit vectors of about.dimension */
+    float *vectors;  /* out: n unit vectors of about.dimension; of a text that failed alone, zeros */
+    uint32_t failed; /* out: how many texts the weights give no number for; all is ERR_INVALID */
     uint64_t tokens; /* out: how many went through the model */
 };
 

@@ -10,6 +10,8 @@
 #include "core/base/buf.h"
 #include "core/model/builtin/bert.h"
 #include "core/model/builtin/encoder.h"
+#include "core/model/builtin/safetensors.h"
+#include "core/model/builtin/wordpiece.h"
 #include "golden.h"
 
 enum { DIMENSION_MOST = 64, PATH_BYTES = 256 };
@@ -624,6 +626,53 @@ START_TEST(weights_that_are_no_numbers)
 }
 END_TEST
 
+/* Makes the word of `text`, which is one token, no number in the copy's weights. */
+static void spoil_word(const char *model, struct str text)
+{
+    struct str weights = golden_file(model, "model.safetensors");
+    struct str changed = {arena_copy(arena, weights.at, weights.len), weights.len};
+    struct wordpiece *wordpiece;
+    struct safetensors *file;
+    struct err err;
+    uint32_t id;
+    ck_assert_int_eq(wordpiece_open(dir, &wordpiece, &err), ERR_OK);
+    ck_assert_uint_eq(wordpiece_encode(wordpiece, text, &id, 1, NULL), 1);
+    wordpiece_free(wordpiece);
+    ck_assert_int_eq(safetensors_of(changed, "copy", &file, &err), ERR_OK);
+    const struct tensor *words = safetensors_find(file, STR("embeddings.word_embeddings.weight"));
+    ck_assert_ptr_nonnull(words);
+    size_t row = words->bytes / (size_t)words->shape[0];
+    size_t at = (size_t)((const char *)words->at - changed.at) + id * row;
+    safetensors_close(file);
+    memset((char *)(uintptr_t)changed.at + at, 0xff, row); /* NaN */
+    put("model.safetensors", changed);
+}
+
+/* A text that the weights give no number for has zeros, and the others have their vectors. */
+START_TEST(a_text_fails_alone)
+{
+    copy_model("tiny-bert-mean");
+    spoil_word("tiny-bert-mean", STR("q"));
+    struct encoder *e = opened(dir);
+    uint32_t n = encoder_about(e)->dimension;
+    struct str texts[] = {STR("apples"), STR("a q stands here"), STR("on the market")};
+    float out[3 * DIMENSION_MOST];
+    struct err err;
+    struct encoder_texts ask = {.texts = texts, .n = 3, .vectors = out};
+    ck_assert_int_eq(encoder_embed(e, &ask, &err), ERR_OK);
+    ck_assert_uint_eq(ask.failed, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        double sum = 0;
+        for (uint32_t k = 0; k < n; k++)
+            sum += (double)out[i * n + k] * (double)out[i * n + k];
+        ck_assert_double_eq_tol(sum, i == 1 ? 0 : 1, 1e-4);
+    }
+    ask = (struct encoder_texts){.texts = texts + 1, .n = 1, .vectors = out};
+    ck_assert_int_eq(encoder_embed(e, &ask, &err), ERR_INVALID);
+    encoder_close(e);
+}
+END_TEST
+
 START_TEST(counts)
 {
     struct encoder *e = opened(GOLDEN_DIR "/tiny-bert-mean");
@@ -658,6 +707,7 @@ Suite *suite_encoder(void)
     tcase_add_test(all, a_call_is_stopped_between_batches);
     tcase_add_test(all, scores_want_a_head);
     tcase_add_test(all, weights_that_are_no_numbers);
+    tcase_add_test(all, a_text_fails_alone);
     tcase_add_test(all, counts);
     suite_add_tcase(suite, all);
     return suite;
