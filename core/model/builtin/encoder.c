@@ -181,12 +181,20 @@ static enum err_code take_logits(const struct group *g, const struct batch *b,
     return ERR_OK;
 }
 
+static enum err_code check_stop(const struct group *g)
+{
+    return g->stop != NULL && g->stop(g->arg)
+               ? err_set(g->err, ERR_UNAVAILABLE, "encoding was stopped")
+               : ERR_OK;
+}
+
 static enum err_code run_batch(const struct group *g, const struct batch *b,
                                const struct piece *pieces)
 {
     const struct encoder *e = g->encoder;
-    if (g->stop != NULL && g->stop(g->arg))
-        return err_set(g->err, ERR_UNAVAILABLE, "encoding was stopped");
+    enum err_code code = check_stop(g);
+    if (code != ERR_OK)
+        return code;
     bert_run(e->bert, &b->packed, g->logits != NULL ? BERT_CLS : e->pooling, b->scratch, b->pooled);
     if (g->logits != NULL)
         return take_logits(g, b, pieces);
@@ -223,11 +231,12 @@ static enum err_code group_run(struct group *g)
     return code;
 }
 
-/* Runs what waits when a sequence of full length would not fit any more. */
+/* Runs what waits when a sequence of full length would not fit any more. Long texts take their time
+ * before anything is run, so a call may be stopped here, too. */
 static enum err_code group_reserve(struct group *g)
 {
     bool fits = g->ids_cap - g->n_ids >= g->encoder->about.max_tokens && g->n < g->cap;
-    return fits ? ERR_OK : group_run(g);
+    return fits ? check_stop(g) : group_run(g);
 }
 
 static void put_id(struct group *g, enum wordpiece_role role)

@@ -1,6 +1,7 @@
 /* What an encoder is opened from, what it says of itself, long texts, prefixes, ends. Numbers are
  * compared with the reference in test_encoder_golden.c. */
 #include <check.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -563,7 +564,7 @@ static bool stops(void *arg)
     return ++p->asked >= p->stops_at;
 }
 
-START_TEST(a_call_is_stopped_between_batches)
+START_TEST(a_call_is_stopped)
 {
     struct encoder *e = opened(GOLDEN_DIR "/tiny-cross");
     struct str texts[200];
@@ -587,6 +588,15 @@ START_TEST(a_call_is_stopped_between_batches)
         ck_assert_int_eq(encoder_score(e, &pairs, &err), ERR_UNAVAILABLE);
         ck_assert_uint_eq(q.asked, at);
     }
+    /* Before each text, too: nothing is run yet while long ones are taken apart. */
+    struct patience p = {0, UINT_MAX}, q = {0, UINT_MAX};
+    struct encoder_texts ask = {.texts = texts, .n = 200, .stop = stops, .arg = &p, .vectors = out};
+    ck_assert_int_eq(encoder_embed(e, &ask, &err), ERR_OK);
+    struct encoder_pairs pairs = {
+        .query = texts[0], .documents = texts, .n = 200, .stop = stops, .arg = &q, .logits = out};
+    ck_assert_int_eq(encoder_score(e, &pairs, &err), ERR_OK);
+    ck_assert_uint_gt(p.asked, 200);
+    ck_assert_uint_gt(q.asked, 200);
     encoder_close(e);
 }
 END_TEST
@@ -704,7 +714,7 @@ Suite *suite_encoder(void)
     tcase_add_test(all, no_texts);
     tcase_add_test(all, prefixes);
     tcase_add_test(all, many_texts);
-    tcase_add_test(all, a_call_is_stopped_between_batches);
+    tcase_add_test(all, a_call_is_stopped);
     tcase_add_test(all, scores_want_a_head);
     tcase_add_test(all, weights_that_are_no_numbers);
     tcase_add_test(all, a_text_fails_alone);
