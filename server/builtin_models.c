@@ -1,5 +1,6 @@
 #include "server/builtin_models.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,12 +19,15 @@ static bool is_none(struct str dir)
     return str_eq(dir, STR("none"));
 }
 
+/* One that can't be looked at is there, and opening it says why it can't be used. */
 static bool is_there(const char *dir)
 {
     char file[PATH_MAX];
     struct stat info;
     int n = snprintf(file, sizeof file, "%s/config.json", dir);
-    return n > 0 && (size_t)n < sizeof file && stat(file, &info) == 0;
+    if (n <= 0 || (size_t)n >= sizeof file)
+        return false;
+    return stat(file, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 /* The directory of the binary; false: the system does not say. */

@@ -175,11 +175,13 @@ static json_t *parse(struct str body, struct err *err)
 static void decode_vectors(struct arena *arena, const json_t *space, struct demo_counts *counts)
 {
     const json_t *vectors = json_object_get(space, "vectors");
+    const json_t *next = json_object_get(vectors, "next"); /* a question waits for these */
     const char *layer = NULL;
     json_t *number = NULL;
     counts->encoder =
         text_of(arena, json_object_get(json_object_get(space, "models"), "embed"), "model");
-    counts->has_vectors = str_eq(text_of(arena, vectors, "state"), STR("active"));
+    counts->has_vectors = next == NULL && str_eq(text_of(arena, vectors, "state"), STR("active"));
+    vectors = next != NULL ? next : vectors;
     counts->behind = number_of(vectors, "behind");
     json_object_foreach(json_object_get(vectors, "embedded"), layer, number) counts->embedded +=
         (uint64_t)json_integer_value(number);

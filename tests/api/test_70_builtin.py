@@ -122,6 +122,21 @@ class Encoder(Builtin):
         self.assertEqual(self.space(client)["models"]["embed"]["model"], "tiny-bert-cls")
         self.assertEqual(client.get("/v1/spaces/a/query", q="zyzzyva").expect(200)["degraded"], [])
 
+    def test_vectors_of_another_model_are_never_told_complete(self):
+        client = self.start(HYPERMEM_EMBED_MODEL_DIR=MEAN)
+        names = ["s%d" % number for number in range(20)]
+        for name in names:
+            client.post("/v1/spaces/%s/turns" % name, {"turns": turns(DOG)}).expect(202)
+        for name in names:
+            client.settle(name)
+            self.complete(client, name)
+        client = self.again(HYPERMEM_EMBED_MODEL_DIR=CLS)
+        for name in reversed(names):  # from the start on, whether they are made anew yet or not
+            told = self.space(client, name)["vectors"]
+            self.assertTrue("next" in told or "tiny-bert-cls" in told["identity"], told)
+        for name in names:
+            self.assertIn("tiny-bert-cls", self.complete(client, name)["identity"])
+
     def test_a_space_from_before_it(self):
         client = self.start()
         client.post("/v1/spaces/a/turns", {"turns": turns(DOG)}).expect(202)
@@ -186,6 +201,15 @@ class NoEncoder(Builtin):
         log = self.refused(HYPERMEM_EMBED_MODEL_DIR="/nowhere/at/all")
         self.assertIn("embed_model_dir", log)
         self.assertIn("/nowhere/at/all", log)
+
+    def test_a_default_that_can_not_be_looked_at(self):
+        daemon = harness.Daemon(env={"HYPERMEM_EMBED_MODEL_DIR": ""}, start=False)
+        self.addCleanup(daemon.close)
+        os.makedirs(daemon.data_dir)
+        os.symlink("models", os.path.join(daemon.data_dir, "models"))
+        daemon.spawn()
+        self.assertEqual(daemon.wait(), 1)
+        self.assertIn("symbolic links", daemon.log())
 
     def test_one_of_them(self):
         for name in ("embed", "rerank"):
