@@ -205,7 +205,6 @@ class NoEncoder(Builtin):
     def test_a_default_that_can_not_be_looked_at(self):
         daemon = harness.Daemon(env={"HYPERMEM_EMBED_MODEL_DIR": ""}, start=False)
         self.addCleanup(daemon.close)
-        os.makedirs(daemon.data_dir)
         os.symlink("models", os.path.join(daemon.data_dir, "models"))
         daemon.spawn()
         self.assertEqual(daemon.wait(), 1)
