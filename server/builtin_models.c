@@ -128,7 +128,7 @@ static void fill_embed(const struct encoder *encoder, struct models_options *opt
 static enum err_code check_prefix(const struct encoder *encoder, const char *param,
                                   struct str configured, struct str prompt, struct err *err)
 {
-    uint32_t most = encoder_about(encoder)->max_tokens / 2;
+    uint32_t most = encoder_about(encoder)->prefix_tokens;
     bool own = configured.len == 0;
     if (encoder_count(encoder, own ? prompt : configured) <= most)
         return ERR_OK;

@@ -314,11 +314,10 @@ static enum err_code put_text(struct group *g, const struct encoder_texts *t, ui
     return ERR_OK;
 }
 
-/* A prefix may take half of the room. */
 static enum err_code read_prefix(const struct encoder *e, struct str text, struct prefix *out,
                                  struct err *err)
 {
-    uint32_t most = e->about.max_tokens / 2;
+    uint32_t most = e->about.prefix_tokens;
     *out = (struct prefix){.ids = calloc(most, sizeof *out->ids)};
     if (out->ids == NULL)
         return no_memory(err);

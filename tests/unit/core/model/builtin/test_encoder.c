@@ -530,6 +530,29 @@ START_TEST(prefixes)
 }
 END_TEST
 
+/* However few tokens a model takes, beside the longest prefix there is room for some text. */
+START_TEST(prefixes_leave_room)
+{
+    copy_model("tiny-bert-cls");
+    for (uint32_t tokens = 4; tokens < 10; tokens++) {
+        char told[64];
+        struct err err;
+        float out[DIMENSION_MOST];
+        (void)snprintf(told, sizeof told, "{\"max_seq_length\":%u}", tokens);
+        put("sentence_bert_config.json", str_of(told));
+        struct encoder *e = opened(dir);
+        uint32_t most = encoder_about(e)->prefix_tokens;
+        struct str text = STR("where are the apples?");
+        struct encoder_texts ask = {.texts = &text, .n = 1, .prefix = repeated("a ", most)};
+        embed(e, &ask, out);
+        ask.prefix = repeated("a ", most + 1);
+        ask.vectors = out;
+        ck_assert_int_eq(encoder_embed(e, &ask, &err), ERR_INVALID);
+        encoder_close(e);
+    }
+}
+END_TEST
+
 /* More texts than a group holds, in one call. */
 START_TEST(many_texts)
 {
@@ -713,6 +736,7 @@ Suite *suite_encoder(void)
     tcase_add_test(all, odd_texts);
     tcase_add_test(all, no_texts);
     tcase_add_test(all, prefixes);
+    tcase_add_test(all, prefixes_leave_room);
     tcase_add_test(all, many_texts);
     tcase_add_test(all, a_call_is_stopped);
     tcase_add_test(all, scores_want_a_head);
