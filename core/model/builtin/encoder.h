@@ -63,7 +63,8 @@ enum err_code encoder_open(const char *dir, struct encoder **out, struct err *er
 void encoder_close(struct encoder *encoder); /* no call may be under way; NULL is fine */
 const struct encoder_about *encoder_about(const struct encoder *encoder);
 
-/* Asked before each text and each batch, on the caller's thread; true ends the call with ERR_UNAVAILABLE. */
+/* Asked before each text and each batch, on the caller's thread; true ends the call with
+ * ERR_UNAVAILABLE. */
 typedef bool encoder_stop_fn(void *arg);
 
 struct encoder_texts {
