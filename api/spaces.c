@@ -117,6 +117,18 @@ static void write_generation(struct json_out *out, const struct vectors_generati
     write_embedded(out, counts);
 }
 
+/* Vectors of another model are to be replaced also while nobody has begun to. */
+static enum err_code is_replaced(const struct stage_base *base, const struct vectors_generation *g,
+                                 bool *replaced, struct err *err)
+{
+    bool ours = true;
+    enum err_code code = ERR_OK;
+    if (embed_is_on(base->services))
+        code = embed_is_ours(base->services->models, g, base->arena, &ours, err);
+    *replaced = !ours;
+    return code;
+}
+
 /* Those that queries use, and beside them those that are to replace them; documents, of which a
  * long turn has several. */
 static enum err_code write_vectors(struct json_out *out, const struct stage_base *base,
@@ -131,6 +143,9 @@ static enum err_code write_vectors(struct json_out *out, const struct stage_base
         code = embed_count(base, active, &counts, err);
     if (code == ERR_OK)
         code = embed_count(base, building, &next, err);
+    bool replaced = false;
+    if (code == ERR_OK && active != NULL && building == NULL)
+        code = is_replaced(base, active, &replaced, err);
     if (code != ERR_OK)
         return code;
     out_object(out, "vectors");
@@ -141,9 +156,12 @@ static enum err_code write_vectors(struct json_out *out, const struct stage_base
         write_generation(out, building, &next);
     else
         write_embedded(out, &counts);
-    if (active != NULL && building != NULL) {
+    if (active != NULL && (building != NULL || replaced)) {
         out_object(out, "next");
-        write_generation(out, building, &next);
+        if (building != NULL)
+            write_generation(out, building, &next);
+        else
+            write_embedded(out, &next);
         out_end(out);
     }
     out_end(out);

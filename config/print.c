@@ -76,7 +76,7 @@ void config_print(const struct config *config, struct buf *out)
 
 static void put_facts(struct buf *out, const struct config_row *row)
 {
-    buf_printf(out, "default %s", row->fallback[0] != '\0' ? row->fallback : "none");
+    buf_printf(out, "default %s", row->fallback[0] != '\0' ? row->fallback : "empty");
     if (row->unit[0] != '\0' && strcmp(row->unit, "address") != 0)
         buf_printf(out, " %s", row->unit);
     if (row->type == TYPE_UINT || row->type == TYPE_REAL)

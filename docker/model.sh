@@ -73,7 +73,10 @@ python=${PYTHON:-python3}
 # In the directory where the model goes, so that putting it in place is a rename.
 parent=$(dirname "$target")
 mkdir -p "$parent" || fail "$parent can't be made"
-new=$(mktemp -d "$target.XXXXXX") || fail "nothing can be written to $parent"
+# What a killed run has left there goes a day later, when it can be nobody's who still fetches.
+find "$parent" -maxdepth 1 -type d -name "$(basename "$target").new-??????" -mtime +0 \
+    -exec rm -rf {} + || true
+new=$(mktemp -d "$target.new-XXXXXX") || fail "nothing can be written to $parent"
 trap 'rm -rf "$new"' EXIT
 trap 'exit 1' HUP INT TERM
 
@@ -104,7 +107,8 @@ if [ -e "$target" ]; then
         mv -f "$new/model/$name" "$target/$name" || fail "$target/$name can't be replaced"
     done
 else
-    mv -T "$new/model" "$target" || fail "$target can't be made"
+    # Another run may just have put it there.
+    mv -T "$new/model" "$target" || are_right "$target" || fail "$target can't be made"
 fi
 are_right "$target" || fail "$target was changed by somebody else meanwhile"
 echo "The model is in $target."

@@ -1,5 +1,6 @@
 #include "server/builtin_models.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,12 +19,15 @@ static bool is_none(struct str dir)
     return str_eq(dir, STR("none"));
 }
 
+/* One that can't be looked at is there, and opening it says why it can't be used. */
 static bool is_there(const char *dir)
 {
     char file[PATH_MAX];
     struct stat info;
     int n = snprintf(file, sizeof file, "%s/config.json", dir);
-    return n > 0 && (size_t)n < sizeof file && stat(file, &info) == 0;
+    if (n <= 0 || (size_t)n >= sizeof file)
+        return false;
+    return stat(file, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 /* The directory of the binary; false: the system does not say. */
@@ -120,14 +124,16 @@ static void fill_embed(const struct encoder *encoder, struct models_options *opt
         options->embed.document_prefix = about->document_prompt;
 }
 
+/* Where none is configured, the model's own. */
 static enum err_code check_prefix(const struct encoder *encoder, const char *param,
-                                  struct str prefix, struct err *err)
+                                  struct str configured, struct str prompt, struct err *err)
 {
-    uint32_t most = encoder_about(encoder)->max_tokens / 2;
-    if (encoder_count(encoder, prefix) <= most)
+    uint32_t most = encoder_about(encoder)->prefix_tokens;
+    bool own = configured.len == 0;
+    if (encoder_count(encoder, own ? prompt : configured) <= most)
         return ERR_OK;
-    return err_set_param(err, ERR_INVALID, param, "%s: more than %u tokens of the model", param,
-                         most);
+    return err_set_param(err, ERR_INVALID, param, "%s: %smore than %u tokens of the model", param,
+                         own ? "the prompt that the model brings has " : "", most);
 }
 
 /* What a call could only refuse, each time. */
@@ -138,9 +144,11 @@ static enum err_code check_embed(const struct config_embed *config, const struct
     if (config->dimensions > about->dimension)
         return err_set_param(err, ERR_INVALID, "embed_dimensions",
                              "embed_dimensions: the model has %u", about->dimension);
-    enum err_code code = check_prefix(encoder, "embed_query_prefix", config->query_prefix, err);
+    enum err_code code =
+        check_prefix(encoder, "embed_query_prefix", config->query_prefix, about->query_prompt, err);
     if (code == ERR_OK)
-        code = check_prefix(encoder, "embed_document_prefix", config->document_prefix, err);
+        code = check_prefix(encoder, "embed_document_prefix", config->document_prefix,
+                            about->document_prompt, err);
     return code;
 }
 

@@ -174,15 +174,16 @@ static json_t *parse(struct str body, struct err *err)
 
 static void decode_vectors(struct arena *arena, const json_t *space, struct demo_counts *counts)
 {
-    const json_t *vectors = json_object_get(space, "vectors");
     static const char *const layers[] = {"turns", "facts", "episodes", "topics"};
-    const json_t *embedded = json_object_get(vectors, "embedded");
+    const json_t *vectors = json_object_get(space, "vectors");
+    const json_t *next = json_object_get(vectors, "next"); /* a question waits for these */
     counts->encoder =
         text_of(arena, json_object_get(json_object_get(space, "models"), "embed"), "model");
-    counts->has_vectors = str_eq(text_of(arena, vectors, "state"), STR("active"));
+    counts->has_vectors = next == NULL && str_eq(text_of(arena, vectors, "state"), STR("active"));
+    vectors = next != NULL ? next : vectors;
     counts->behind = number_of(vectors, "behind");
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
-        counts->embedded += number_of(embedded, layers[i]);
+        counts->embedded += number_of(json_object_get(vectors, "embedded"), layers[i]);
 }
 
 enum err_code demo_counts_decode(struct arena *arena, struct str body, struct demo_counts *counts,

@@ -554,18 +554,25 @@ static enum err_code pool_init(struct pool *pool, void *(*work_of)(void *pool), 
     return ERR_OK;
 }
 
+/* Afterwards no thread of the pool is left; others may still be about to wake one. */
+static void pool_stop(struct pool *pool)
+{
+    if (!pool->made)
+        return;
+    pool_lock(pool);
+    pool->stopping = true;
+    int rc = pthread_cond_broadcast(&pool->more);
+    ASSERT(rc == 0);
+    pool_unlock(pool);
+    for (unsigned i = 0; i < pool->n_threads; i++) {
+        rc = pthread_join(pool->threads[i], NULL);
+        ASSERT(rc == 0);
+    }
+}
+
 static void pool_fini(struct pool *pool)
 {
     if (pool->made) {
-        pool_lock(pool);
-        pool->stopping = true;
-        int rc = pthread_cond_broadcast(&pool->more);
-        ASSERT(rc == 0);
-        pool_unlock(pool);
-        for (unsigned i = 0; i < pool->n_threads; i++) {
-            rc = pthread_join(pool->threads[i], NULL);
-            ASSERT(rc == 0);
-        }
         ASSERT(pool->first == NULL); /* R4 */
         (void)pthread_cond_destroy(&pool->more);
         (void)pthread_mutex_destroy(&pool->lock);
@@ -608,6 +615,9 @@ void runner_free(struct runner *runner)
 {
     if (runner == NULL)
         return;
+    /* A thread of one pool hands steps to another and wakes it after that. */
+    for (unsigned i = 0; i < POOLS; i++)
+        pool_stop(&runner->pool[i]);
     for (unsigned i = 0; i < POOLS; i++)
         pool_fini(&runner->pool[i]);
     waits_free(runner->waits);

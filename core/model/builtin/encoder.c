@@ -154,19 +154,18 @@ static enum err_code broken(struct err *err)
     return err_set(err, ERR_INVALID, "the model's weights give no number for a text");
 }
 
-static enum err_code take_vectors(const struct group *g, const struct batch *b,
-                                  const struct piece *pieces)
+/* A piece without a direction makes its text's sum no number, and that is found at the end. */
+static void take_vectors(const struct group *g, const struct batch *b, const struct piece *pieces)
 {
     uint32_t n = g->encoder->about.dimension;
     ASSERT(g->vectors != NULL);
     for (uint32_t i = 0; i < b->packed.n; i++) {
         float *from = b->pooled + (size_t)i * n, *to = g->vectors + (size_t)pieces[i].text * n;
         if (!normalise(from, n))
-            return broken(g->err);
+            to[0] = NAN;
         for (uint32_t k = 0; k < n; k++)
             to[k] += (float)pieces[i].len * from[k];
     }
-    return ERR_OK;
 }
 
 static enum err_code take_logits(const struct group *g, const struct batch *b,
@@ -182,14 +181,25 @@ static enum err_code take_logits(const struct group *g, const struct batch *b,
     return ERR_OK;
 }
 
+static enum err_code check_stop(const struct group *g)
+{
+    return g->stop != NULL && g->stop(g->arg)
+               ? err_set(g->err, ERR_UNAVAILABLE, "encoding was stopped")
+               : ERR_OK;
+}
+
 static enum err_code run_batch(const struct group *g, const struct batch *b,
                                const struct piece *pieces)
 {
     const struct encoder *e = g->encoder;
-    if (g->stop != NULL && g->stop(g->arg))
-        return err_set(g->err, ERR_UNAVAILABLE, "encoding was stopped");
+    enum err_code code = check_stop(g);
+    if (code != ERR_OK)
+        return code;
     bert_run(e->bert, &b->packed, g->logits != NULL ? BERT_CLS : e->pooling, b->scratch, b->pooled);
-    return g->logits != NULL ? take_logits(g, b, pieces) : take_vectors(g, b, pieces);
+    if (g->logits != NULL)
+        return take_logits(g, b, pieces);
+    take_vectors(g, b, pieces);
+    return ERR_OK;
 }
 
 /* Tokens of a batch: as few batches as the budget allows, and of one size. */
@@ -221,11 +231,12 @@ static enum err_code group_run(struct group *g)
     return code;
 }
 
-/* Runs what waits when a sequence of full length would not fit any more. */
+/* Runs what waits when a sequence of full length would not fit any more. Long texts take their time
+ * before anything is run, so a call may be stopped here, too. */
 static enum err_code group_reserve(struct group *g)
 {
     bool fits = g->ids_cap - g->n_ids >= g->encoder->about.max_tokens && g->n < g->cap;
-    return fits ? ERR_OK : group_run(g);
+    return fits ? check_stop(g) : group_run(g);
 }
 
 static void put_id(struct group *g, enum wordpiece_role role)
@@ -303,11 +314,10 @@ static enum err_code put_text(struct group *g, const struct encoder_texts *t, ui
     return ERR_OK;
 }
 
-/* A prefix may take half of the room. */
 static enum err_code read_prefix(const struct encoder *e, struct str text, struct prefix *out,
                                  struct err *err)
 {
-    uint32_t most = e->about.max_tokens / 2;
+    uint32_t most = e->about.prefix_tokens;
     *out = (struct prefix){.ids = calloc(most, sizeof *out->ids)};
     if (out->ids == NULL)
         return no_memory(err);
@@ -319,7 +329,21 @@ static enum err_code read_prefix(const struct encoder *e, struct str text, struc
     return ERR_OK;
 }
 
-static enum err_code embed_all(struct group *g, const struct encoder_texts *t,
+/* A text that has no vector fails alone; where none has one, the model is at fault. */
+static enum err_code settle(const struct group *g, struct encoder_texts *t)
+{
+    uint32_t n = g->encoder->about.dimension;
+    for (uint32_t i = 0; i < t->n; i++) {
+        float *vector = t->vectors + (size_t)i * n;
+        if (normalise(vector, n))
+            continue;
+        memset(vector, 0, n * sizeof *vector);
+        t->failed++;
+    }
+    return t->failed == 0 || t->failed < t->n ? ERR_OK : broken(g->err);
+}
+
+static enum err_code embed_all(struct group *g, struct encoder_texts *t,
                                const struct prefix *prefix)
 {
     uint32_t n = g->encoder->about.dimension;
@@ -330,9 +354,7 @@ static enum err_code embed_all(struct group *g, const struct encoder_texts *t,
         code = put_text(g, t, i, prefix);
     if (code == ERR_OK)
         code = group_run(g);
-    for (uint32_t i = 0; code == ERR_OK && i < t->n; i++)
-        code = normalise(t->vectors + (size_t)i * n, n) ? ERR_OK : broken(g->err);
-    return code;
+    return code == ERR_OK ? settle(g, t) : code;
 }
 
 enum err_code encoder_embed(const struct encoder *encoder, struct encoder_texts *texts,
@@ -343,6 +365,7 @@ enum err_code encoder_embed(const struct encoder *encoder, struct encoder_texts 
     uint64_t bytes = 0;
     g.err = err;
     texts->tokens = 0;
+    texts->failed = 0;
     enum err_code code = read_prefix(encoder, texts->prefix, &prefix, err);
     for (uint32_t i = 0; i < texts->n; i++)
         bytes += texts->texts[i].len + prefix.n + 2;

@@ -48,6 +48,7 @@ struct encoder_about {
     bool blas;               /* OpenBLAS makes the larger products; false: it can't be trusted */
     uint32_t dimension;      /* of a vector */
     uint32_t max_tokens;     /* of a sequence, with its special tokens */
+    uint32_t prefix_tokens;  /* of a prefix, at most: half of the room */
     bool has_head;           /* a cross-encoder: encoder_score() works */
     uint64_t fingerprint;    /* of configuration, tokenizer, names and shapes, stripes of weights */
     size_t file_bytes;       /* mapped */
@@ -62,7 +63,8 @@ enum err_code encoder_open(const char *dir, struct encoder **out, struct err *er
 void encoder_close(struct encoder *encoder); /* no call may be under way; NULL is fine */
 const struct encoder_about *encoder_about(const struct encoder *encoder);
 
-/* Asked between batches, on the caller's thread; true ends the call with ERR_UNAVAILABLE. */
+/* Asked before each text and each batch, on the caller's thread; true ends the call with
+ * ERR_UNAVAILABLE. */
 typedef bool encoder_stop_fn(void *arg);
 
 struct encoder_texts {
@@ -72,7 +74,8 @@ struct encoder_texts {
     bool truncate;         /* else long texts are split */
     encoder_stop_fn *stop; /* NULL: the call can't be stopped */
     void *arg;
-    float *vectors;  /* out: n unit vectors of about.dimension */
+    float *vectors; /* out: n unit vectors of about.dimension; of a text that failed alone, zeros */
+    uint32_t failed; /* out: how many texts the weights give no number for; all is ERR_INVALID */
     uint64_t tokens; /* out: how many went through the model */
 };
 

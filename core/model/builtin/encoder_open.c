@@ -204,6 +204,7 @@ static enum err_code tell(struct opening *o)
         .blas = bert_linear(e->bert)->blas,
         .dimension = config->hidden,
         .max_tokens = longest,
+        .prefix_tokens = (longest - 2) / 2,
         .has_head = bert_has_head(e->bert),
         .fingerprint = o->print.low,
         .file_bytes = safetensors_data(e->file).len,

@@ -58,7 +58,8 @@ static enum err_code map_file(int fd, const char *path, struct mapping *out, str
 
 static enum err_code map_path(const char *path, struct mapping *out, struct err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* A FIFO must not hold up the start. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_INVALID, "%s: %s", path,
                        strerror(errno));

@@ -1,6 +1,7 @@
 /* What an encoder is opened from, what it says of itself, long texts, prefixes, ends. Numbers are
  * compared with the reference in test_encoder_golden.c. */
 #include <check.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 #include "core/base/buf.h"
 #include "core/model/builtin/bert.h"
 #include "core/model/builtin/encoder.h"
+#include "core/model/builtin/safetensors.h"
+#include "core/model/builtin/wordpiece.h"
 #include "golden.h"
 
 enum { DIMENSION_MOST = 64, PATH_BYTES = 256 };
@@ -527,6 +530,29 @@ START_TEST(prefixes)
 }
 END_TEST
 
+/* However few tokens a model takes, beside the longest prefix there is room for some text. */
+START_TEST(prefixes_leave_room)
+{
+    copy_model("tiny-bert-cls");
+    for (uint32_t tokens = 4; tokens < 10; tokens++) {
+        char told[64];
+        struct err err;
+        float out[DIMENSION_MOST];
+        (void)snprintf(told, sizeof told, "{\"max_seq_length\":%u}", tokens);
+        put("sentence_bert_config.json", str_of(told));
+        struct encoder *e = opened(dir);
+        uint32_t most = encoder_about(e)->prefix_tokens;
+        struct str text = STR("where are the apples?");
+        struct encoder_texts ask = {.texts = &text, .n = 1, .prefix = repeated("a ", most)};
+        embed(e, &ask, out);
+        ask.prefix = repeated("a ", most + 1);
+        ask.vectors = out;
+        ck_assert_int_eq(encoder_embed(e, &ask, &err), ERR_INVALID);
+        encoder_close(e);
+    }
+}
+END_TEST
+
 /* More texts than a group holds, in one call. */
 START_TEST(many_texts)
 {
@@ -561,7 +587,7 @@ static bool stops(void *arg)
     return ++p->asked >= p->stops_at;
 }
 
-START_TEST(a_call_is_stopped_between_batches)
+START_TEST(a_call_is_stopped)
 {
     struct encoder *e = opened(GOLDEN_DIR "/tiny-cross");
     struct str texts[200];
@@ -585,6 +611,15 @@ START_TEST(a_call_is_stopped_between_batches)
         ck_assert_int_eq(encoder_score(e, &pairs, &err), ERR_UNAVAILABLE);
         ck_assert_uint_eq(q.asked, at);
     }
+    /* Before each text, too: nothing is run yet while long ones are taken apart. */
+    struct patience p = {0, UINT_MAX}, q = {0, UINT_MAX};
+    struct encoder_texts ask = {.texts = texts, .n = 200, .stop = stops, .arg = &p, .vectors = out};
+    ck_assert_int_eq(encoder_embed(e, &ask, &err), ERR_OK);
+    struct encoder_pairs pairs = {
+        .query = texts[0], .documents = texts, .n = 200, .stop = stops, .arg = &q, .logits = out};
+    ck_assert_int_eq(encoder_score(e, &pairs, &err), ERR_OK);
+    ck_assert_uint_gt(p.asked, 200);
+    ck_assert_uint_gt(q.asked, 200);
     encoder_close(e);
 }
 END_TEST
@@ -624,6 +659,53 @@ START_TEST(weights_that_are_no_numbers)
 }
 END_TEST
 
+/* Makes the word of `text`, which is one token, no number in the copy's weights. */
+static void spoil_word(const char *model, struct str text)
+{
+    struct str weights = golden_file(model, "model.safetensors");
+    struct str changed = {arena_copy(arena, weights.at, weights.len), weights.len};
+    struct wordpiece *wordpiece;
+    struct safetensors *file;
+    struct err err;
+    uint32_t id;
+    ck_assert_int_eq(wordpiece_open(dir, &wordpiece, &err), ERR_OK);
+    ck_assert_uint_eq(wordpiece_encode(wordpiece, text, &id, 1, NULL), 1);
+    wordpiece_free(wordpiece);
+    ck_assert_int_eq(safetensors_of(changed, "copy", &file, &err), ERR_OK);
+    const struct tensor *words = safetensors_find(file, STR("embeddings.word_embeddings.weight"));
+    ck_assert_ptr_nonnull(words);
+    size_t row = words->bytes / (size_t)words->shape[0];
+    size_t at = (size_t)((const char *)words->at - changed.at) + id * row;
+    safetensors_close(file);
+    memset((char *)(uintptr_t)changed.at + at, 0xff, row); /* NaN */
+    put("model.safetensors", changed);
+}
+
+/* A text that the weights give no number for has zeros, and the others have their vectors. */
+START_TEST(a_text_fails_alone)
+{
+    copy_model("tiny-bert-mean");
+    spoil_word("tiny-bert-mean", STR("q"));
+    struct encoder *e = opened(dir);
+    uint32_t n = encoder_about(e)->dimension;
+    struct str texts[] = {STR("apples"), STR("a q stands here"), STR("on the market")};
+    float out[3 * DIMENSION_MOST];
+    struct err err;
+    struct encoder_texts ask = {.texts = texts, .n = 3, .vectors = out};
+    ck_assert_int_eq(encoder_embed(e, &ask, &err), ERR_OK);
+    ck_assert_uint_eq(ask.failed, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        double sum = 0;
+        for (uint32_t k = 0; k < n; k++)
+            sum += (double)out[i * n + k] * (double)out[i * n + k];
+        ck_assert_double_eq_tol(sum, i == 1 ? 0 : 1, 1e-4);
+    }
+    ask = (struct encoder_texts){.texts = texts + 1, .n = 1, .vectors = out};
+    ck_assert_int_eq(encoder_embed(e, &ask, &err), ERR_INVALID);
+    encoder_close(e);
+}
+END_TEST
+
 START_TEST(counts)
 {
     struct encoder *e = opened(GOLDEN_DIR "/tiny-bert-mean");
@@ -654,10 +736,12 @@ Suite *suite_encoder(void)
     tcase_add_test(all, odd_texts);
     tcase_add_test(all, no_texts);
     tcase_add_test(all, prefixes);
+    tcase_add_test(all, prefixes_leave_room);
     tcase_add_test(all, many_texts);
-    tcase_add_test(all, a_call_is_stopped_between_batches);
+    tcase_add_test(all, a_call_is_stopped);
     tcase_add_test(all, scores_want_a_head);
     tcase_add_test(all, weights_that_are_no_numbers);
+    tcase_add_test(all, a_text_fails_alone);
     tcase_add_test(all, counts);
     suite_add_tcase(suite, all);
     return suite;

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
@@ -200,6 +201,9 @@ START_TEST(files)
     safetensors_close(file);
     safetensors_close(NULL);
     buf_fini(&out);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(safetensors_open(path, &file, &err), ERR_INVALID); /* nobody waits */
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(rmdir(dir), 0);
 }
