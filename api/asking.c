@@ -227,7 +227,7 @@ static enum err_code check_rerank(const struct api_call *call, struct err *err)
     if (!rerank->given || rerank->number == RERANK_OFF || has_model(call, PURPOSE_RERANK))
         return ERR_OK;
     return err_set_param(err, ERR_UNIMPLEMENTED, "rerank",
-                         "no rerank model is configured (rerank_base_url)");
+                         "no rerank model is configured (rerank_base_url, rerank_model_dir)");
 }
 
 /* The lists as they are, in memory that is given back at once; what a reranker reads of them stays
