@@ -408,7 +408,7 @@ def announce(server, demo):
         url = "http://127.0.0.1:%d/v1" % server.port
         print("Start the daemon with any of these; Ctrl-C stops this server:\n"
               "  --llm-base-url %s --embed-base-url %s --rerank-base-url %s" % (url, url, url),
-              flush=True)
+              file=sys.stderr, flush=True)
 
 
 def main():
