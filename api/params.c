@@ -205,7 +205,8 @@ enum err_code params_check(const struct param_set *set, struct err *err)
     for (unsigned i = 0; i < set->n; i++) {
         const struct param_row *row = &set->rows[i];
         if ((row->flags & PARAM_REQUIRED) != 0 && !set->values[i].given)
-            return err_set_param(err, ERR_INVALID, row->name, "%s is missing", row->name);
+            return err_set_param(err, ERR_INVALID, row->name, "%s is missing: %s", row->name,
+                                 row->doc);
     }
     return ERR_OK;
 }

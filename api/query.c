@@ -1,5 +1,4 @@
-/* GET and POST query (DESIGN 7, 10): the steps are api/asking.h's, the reply api/query_reply.c's.
- * */
+/* GET and POST query (DESIGN 7, 10): steps of api/asking.h, the reply of api/query_reply.c. */
 #include "api/asking.h"
 #include "api/handlers.h"
 #include "api/query_reply.h"

@@ -23,7 +23,7 @@ static const char *const formats[] = {
                  .type = PARAM_TEXT,                                                               \
                  .flags = PARAM_REQUIRED | PARAM_NOT_BLANK,                                        \
                  .max = LIMIT_QUERY_BYTES,                                                         \
-                 .doc = "the question"}
+                 .doc = "what is asked"}
 
 /* Of both. */
 #define ASKED_ROWS                                                                                 \

@@ -82,7 +82,7 @@ enum config_flag {
       "models/ of the data directory, or where make model or make install puts it, if it is "      \
       "there. none: no encoder")                                                                   \
     X(EMBED_API_KEY, embed_api_key, TEXT, embed.provider.api_key, "", 0, 1024, "", "embed",        \
-      CONFIG_SECRET, "Key for it; see llm_api_key")                                                \
+      CONFIG_SECRET, "Key for the endpoint; see llm_api_key")                                      \
     X(EMBED_MODEL, embed_model, TEXT, embed.provider.model, "", 0, 256, "", "embed", 0,            \
       "Model name; may be empty for servers that have one model")                                  \
     X(EMBED_TIMEOUT, embed_timeout_ms, UINT, embed.provider.timeout_ms, "30000", 100, 3600000,     \
@@ -125,7 +125,7 @@ enum config_flag {
       "Directory of a cross-encoder that runs in this process (as embed_model_dir, with a "        \
       "classification head of one label)")                                                         \
     X(RERANK_API_KEY, rerank_api_key, TEXT, rerank.provider.api_key, "", 0, 1024, "", "rerank",    \
-      CONFIG_SECRET, "Key for it; see llm_api_key")                                                \
+      CONFIG_SECRET, "Key for the endpoint; see llm_api_key")                                      \
     X(RERANK_MODEL, rerank_model, TEXT, rerank.provider.model, "", 0, 256, "", "rerank", 0,        \
       "Model name; may be empty for servers that have one model")                                  \
     X(RERANK_FORMAT, rerank_format, RERANK, rerank.format, "probe", 0, 0, "", "rerank", 0,         \

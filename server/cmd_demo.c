@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "core/base/clock.h"
 #include "server/cmd.h"
 #include "server/demo_json.h"
 #include "server/http_client.h"
@@ -224,7 +225,10 @@ static enum err_code ask(struct demo *d, const struct demo_question *question, s
         d->arena, "/query?q=%.*s&topics=3&episodes=3&facts=5&max_tokens=400", STR_FMT(q));
     if (q.at == NULL || path.at == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory");
+    const struct clock clock = clock_system();
+    int64_t from = clock_mono_ns(&clock);
     enum err_code code = call_space(d, "GET", path.at, STR_NONE, err);
+    double took_ms = (double)(clock_mono_ns(&clock) - from) / 1e6;
     if (code == ERR_OK)
         code = demo_reply_decode(d->arena, buf_str(&d->reply), &reply, err);
     if (code != ERR_OK)
@@ -238,8 +242,8 @@ static enum err_code ask(struct demo *d, const struct demo_question *question, s
     show_nodes(d, "Topics", reply.topics, reply.n_topics);
     show_nodes(d, "Episodes", reply.episodes, reply.n_episodes);
     show_nodes(d, "Facts", reply.facts, reply.n_facts);
-    struct str head = str_printf(d->arena, "Context (%llu tokens, found in %.2f ms)",
-                                 (unsigned long long)reply.tokens, reply.total_ms);
+    struct str head = str_printf(d->arena, "Context (%llu tokens, replied in %.1f ms)",
+                                 (unsigned long long)reply.tokens, took_ms);
     (void)fputc('\n', d->out.file);
     term_paragraph(&d->out, TERM_BOLD, "  ", head);
     term_paragraph(&d->out, TERM_PLAIN, "    ", reply.context);

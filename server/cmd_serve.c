@@ -308,7 +308,10 @@ static void announce_search(const struct daemon *d)
                                               : NULL;
     if (address == NULL) {
         LOG(&d->log, LOG_INFO, "search", F_CSTR("by", "words"),
-            F_CSTR("hint", "no encoder: see embed_model_dir and embed_base_url, or make model"));
+            F_CSTR("hint",
+                   str_eq(d->config->embed.model_dir, STR("none"))
+                       ? "embed_model_dir is none"
+                       : "no encoder: see embed_model_dir and embed_base_url, or make model"));
         return;
     }
     LOG(&d->log, LOG_INFO, "search", F_CSTR("by", "words and vectors"),

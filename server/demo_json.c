@@ -258,13 +258,11 @@ enum err_code demo_reply_decode(struct arena *arena, struct str body, struct dem
     if (root == NULL)
         return ERR_UPSTREAM;
     const json_t *context = json_object_get(root, "context");
-    const json_t *timings = json_object_get(root, "timings_ms");
     *reply = (struct demo_reply){.tokens = number_of(context, "tokens")};
     reply->topics = nodes_of(arena, json_object_get(root, "topics"), &reply->n_topics);
     reply->episodes = nodes_of(arena, json_object_get(root, "episodes"), &reply->n_episodes);
     reply->facts = nodes_of(arena, json_object_get(root, "facts"), &reply->n_facts);
     reply->context = text_of(arena, context, "text");
-    reply->total_ms = json_number_value(json_object_get(timings, "total"));
     json_decref(root);
     if (reply->topics == NULL || reply->episodes == NULL || reply->facts == NULL)
         return err_set(err, ERR_EXHAUSTED, "out of memory");

@@ -59,7 +59,6 @@ struct demo_reply {
     size_t n_topics, n_episodes, n_facts;
     struct str context;
     uint64_t tokens;
-    double total_ms;
 };
 /* Of GET query, and (topics only) of GET topics. */
 enum err_code demo_reply_decode(struct arena *arena, struct str body, struct demo_reply *reply,

@@ -13,9 +13,8 @@
  *                alone
  *   STEP_CALL    carry out `call` (core/model/call.h): run() is called when it is done, on a worker
  *                of the same pool. A lane that is held is left first
- *   STEP_LANE    wait for the lane of lane_space (core/ingest/lane.h): run() is called when no
- *   other
- *                step holds it. It is held, across commits and waits, until STEP_DONE, STEP_CALL or
+ *   STEP_LANE    wait for the lane of lane_space (core/ingest/lane.h): run() is called when nobody
+ *                else holds it. It is held, across commits and waits, until STEP_DONE, STEP_CALL or
  *                another STEP_LANE (which leaves it and queues again: how a long work yields)
  *
  * No read transaction is open when a step returns. Steps of one pool run in parallel; a step runs

@@ -399,10 +399,16 @@ def parse():
     return parser.parse_args()
 
 
-def announce(server):
+def announce(server, demo):
     server.ready.wait()
-    if not server.failed:
-        print("listening %d" % server.port, flush=True)
+    if server.failed:
+        return
+    print("listening %d" % server.port, flush=True)
+    if demo:
+        url = "http://127.0.0.1:%d/v1" % server.port
+        print("Start the daemon with any of these; Ctrl-C stops this server:\n"
+              "  --llm-base-url %s --embed-base-url %s --rerank-base-url %s" % (url, url, url),
+              file=sys.stderr, flush=True)
 
 
 def main():
@@ -417,7 +423,7 @@ def main():
     if args.script:
         with open(args.script, encoding="utf-8") as file:
             server.control.script(json.load(file))
-    threading.Thread(target=announce, args=(server,)).start()
+    threading.Thread(target=announce, args=(server, args.demo)).start()
     try:
         server.run()
     except KeyboardInterrupt:
