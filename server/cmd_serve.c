@@ -306,6 +306,10 @@ static void announce_search(const struct daemon *d)
     const struct model_address *address = d->models != NULL && models_has(d->models, PURPOSE_EMBED)
                                               ? models_address(d->models, PURPOSE_EMBED)
                                               : NULL;
+    if (d->config->embed.provider.model.len != 0 && (address == NULL || address->encoder != NULL))
+        LOG(&d->log, LOG_WARN, "embed_model_unused",
+            F_STR("embed_model", d->config->embed.provider.model),
+            F_CSTR("hint", "it names a model of an endpoint, and there is no embed_base_url"));
     if (address == NULL) {
         LOG(&d->log, LOG_INFO, "search", F_CSTR("by", "words"),
             F_CSTR("hint",

@@ -222,6 +222,12 @@ class NoEncoder(Builtin):
         self.assertIsNone(space["models"]["embed"])
         self.assertEqual(self.daemon.log().count("search by=words "), 1)
 
+    def test_a_name_without_an_endpoint(self):
+        for folder in ("none", MEAN):
+            self.start(HYPERMEM_EMBED_MODEL_DIR=folder, HYPERMEM_EMBED_MODEL="bge-m3")
+            self.assertIn("event=embed_model_unused embed_model=bge-m3", self.daemon.log())
+            self.assertEqual(self.daemon.stop(), 0)
+
     def test_what_is_named_must_be_there(self):
         log = self.refused(HYPERMEM_EMBED_MODEL_DIR="/nowhere/at/all")
         self.assertIn("embed_model_dir", log)
