@@ -339,7 +339,7 @@ static enum step_verdict post_woken(struct step *step)
     struct api_call *call = call_of(step);
     struct post *post = visit_of(call)->own;
     struct store_txn *txn = NULL;
-    struct space_stat stat;
+    struct space_stat stat = {{0}};
     struct err err;
     enum err_code code = store_begin(handler_services(call)->store, &txn, &err);
     if (code == ERR_OK)

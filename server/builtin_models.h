@@ -2,7 +2,7 @@
  *
  *   embed_model_dir   a directory; "none"; empty: the first that is there of
  *                       DATA_DIR/models/MODEL_DEFAULT
- *                       BIN/../models/MODEL_DEFAULT                 make model, beside build/release
+ *                       BIN/../models/MODEL_DEFAULT                 make model, for build/release
  *                       BIN/../share/hypermem/models/MODEL_DEFAULT  make install, the image
  *   rerank_model_dir  a directory, or empty: none
  *

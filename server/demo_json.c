@@ -181,8 +181,10 @@ static void decode_vectors(struct arena *arena, const json_t *space, struct demo
         text_of(arena, json_object_get(json_object_get(space, "models"), "embed"), "model");
     counts->has_vectors = str_eq(text_of(arena, vectors, "state"), STR("active"));
     counts->behind = number_of(vectors, "behind");
-    json_object_foreach(json_object_get(vectors, "embedded"), layer, number) counts->embedded +=
-        (uint64_t)json_integer_value(number);
+    json_object_foreach(json_object_get(vectors, "embedded"), layer, number)
+    {
+        counts->embedded += (uint64_t)json_integer_value(number);
+    }
 }
 
 enum err_code demo_counts_decode(struct arena *arena, struct str body, struct demo_counts *counts,

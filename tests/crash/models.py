@@ -211,7 +211,8 @@ class Arc:
 
 def bad_disk(rule, status, mend):
     """What a model answers cannot be kept: it is not asked over and over meanwhile, and when
-    writing works again all of it is told, nothing by rule. mend(scene, life) gives the life after it."""
+    writing works again all of it is told, nothing by rule. mend(scene, life) gives the life after
+    it."""
     with failures.Scene(rule) as scene, ModelServer(delay_s=0.02) as models:
         person = Teller("m0", 7)
         with rounds.Life(scene.data_dir, scene.shim, env=settings(models)) as life:

@@ -257,7 +257,7 @@ static enum err_code embed_text(const char *q, struct arena *arena, struct str *
     struct space settings;
     struct store_txn *txn = begin(&stage_kit.kit.f);
     ck_assert_int_eq(space_get(txn, stage_kit.kit.space, &settings, &err), ERR_OK);
-    struct recall_base base = {txn, stage_kit.kit.space, &settings, &stage_kit.clock};
+    struct recall_base base = {txn, stage_kit.kit.space, &settings, &stage_kit.clock, NULL};
     enum err_code rc = recall_embed_text(&base, str_of(q), arena, text, &err);
     ck_assert_int_eq(rc, err.code);
     store_end(txn);

@@ -623,7 +623,7 @@ static void judge(const struct recall_query *query, struct recall_order orders[R
     struct space settings;
     struct store_txn *txn = begin(&stage_kit.kit.f);
     ck_assert_int_eq(space_get(txn, stage_kit.kit.space, &settings, &err), ERR_OK);
-    struct recall_base base = {txn, stage_kit.kit.space, &settings, &stage_kit.clock};
+    struct recall_base base = {txn, stage_kit.kit.space, &settings, &stage_kit.clock, NULL};
     const struct recall_pools pools = {12, kit_arena(&stage_kit.kit), pool};
     ck_assert_int_eq(recall_pool(&base, query, arena, &pools, &err), ERR_OK);
     store_end(txn);
