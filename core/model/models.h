@@ -55,8 +55,8 @@ const char *model_rerank_slug(enum rerank_format format);
 
 /* Where a model is and how it is spoken to. Empty strings: not given. */
 struct model_address {
-    /* In this process, of MODEL_EMBED and MODEL_RERANK; NULL: remote. Borrowed.
-     * Then of the others only `model` counts, a name for people. */
+    /* In this process, of MODEL_EMBED and MODEL_RERANK; NULL: remote. Borrowed, it outlives the
+     * models. Then of the others only `model` counts, a name for people. */
     const struct encoder *encoder;
     struct str base_url; /* "https://host/v1"; path segments are joined to it, never replaced */
     struct str api_key;  /* sent as Authorization: Bearer */
