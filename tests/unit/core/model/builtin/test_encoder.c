@@ -689,7 +689,7 @@ START_TEST(a_text_fails_alone)
     struct encoder *e = opened(dir);
     uint32_t n = encoder_about(e)->dimension;
     struct str texts[] = {STR("apples"), STR("a q stands here"), STR("on the market")};
-    float out[3 * DIMENSION_MOST];
+    float out[3 * DIMENSION_MOST] = {0};
     struct err err;
     struct encoder_texts ask = {.texts = texts, .n = 3, .vectors = out};
     ck_assert_int_eq(encoder_embed(e, &ask, &err), ERR_OK);
