@@ -663,7 +663,8 @@ END_TEST
 static void spoil_word(const char *model, struct str text)
 {
     struct str weights = golden_file(model, "model.safetensors");
-    struct str changed = {arena_copy(arena, weights.at, weights.len), weights.len};
+    char *copy = arena_copy(arena, weights.at, weights.len);
+    struct str changed = {copy, weights.len};
     struct wordpiece *wordpiece;
     struct safetensors *file;
     struct err err;
@@ -677,7 +678,7 @@ static void spoil_word(const char *model, struct str text)
     size_t row = words->bytes / (size_t)words->shape[0];
     size_t at = (size_t)((const char *)words->at - changed.at) + id * row;
     safetensors_close(file);
-    memset((char *)(uintptr_t)changed.at + at, 0xff, row); /* NaN */
+    memset(copy + at, 0xff, row); /* NaN */
     put("model.safetensors", changed);
 }
 
