@@ -37,7 +37,7 @@ static enum step_verdict later(struct work_sweep *sweep, step_fn *run, int64_t m
     const struct clock *clock = sweep->works->services->clock;
     sweep->step.wait_space = 0;
     sweep->step.wait_seq = UINT64_MAX;
-    sweep->step.wait_until_ms = clock_mono_ns(clock) / 1000000 + ms;
+    sweep->step.wait_until_ms = clock_mono_ms(clock) + ms;
     sweep->step.run = run;
     return STEP_WAIT;
 }

@@ -103,4 +103,9 @@ extern const struct kernels kernels__avx2;
 extern const struct kernels kernels__neon;
 #endif
 
+/* What the processor runs and the operating system saves the registers of; core/model/builtin
+ * chooses its row operations by it, too. AVX2 is with FMA and F16C. */
+bool kernels_run_always(void);
+bool kernels_run_avx2(void);
+
 #endif

@@ -1,30 +1,16 @@
 #include <string.h>
 
+#include "core/index/kernels/kernels.h"
 #include "core/model/builtin/kernels/kernels.h"
-
-static bool runs_always(void)
-{
-    return true;
-}
-
-#if defined(__x86_64__) || defined(__i386__)
-/* The builtin asks the operating system, too, whether it saves the wide registers. It knows no F16C
- * everywhere, but that came a generation before AVX2. */
-static bool runs_avx2(void)
-{
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-#endif
 
 /* Ascending: the last that runs is the best. */
 static const struct {
     const struct rowops *ops;
     bool (*runs)(void);
 } tables[] = {
-    {&rowops__scalar, runs_always},
+    {&rowops__scalar, kernels_run_always},
 #if defined(__x86_64__) || defined(__i386__)
-    {&rowops__avx2, runs_avx2},
+    {&rowops__avx2, kernels_run_avx2},
 #endif
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
