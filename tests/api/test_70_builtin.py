@@ -102,6 +102,44 @@ class Encoder(Builtin):
         words = client.get("/v1/spaces/a/query", q="zyzzyva", vectors=False).expect(200)
         self.assertEqual(words["facts"], [])
 
+    def test_killed_while_it_encodes(self):
+        env = {"HYPERMEM_EMBED_MODEL_DIR": "", "HYPERMEM_STAGE_PACE_MS": "0"}
+        client = self.start(**env)
+        for call in range(4):
+            some = ["Chapter %d of story %d is about rivers." % (i, call) for i in range(40)]
+            client.post("/v1/spaces/a/turns", {"turns": turns(some, "s%d" % call)}).expect(202)
+            wait_until(lambda: self.space(client)["vectors"]["state"] != "none", 60, "vectors")
+            self.daemon.kill()
+            got = harness.run("fsck", "--data-dir", self.daemon.data_dir)
+            self.assertEqual(got.returncode, 0, got.stdout + got.stderr)
+            self.daemon.start()
+            client = self.daemon.client(seconds=60)
+        client.settle("a")
+        self.assertEqual(self.complete(client)["embedded"]["turns"], 160)
+
+    def test_spaces_of_confusable_names(self):
+        client = self.start(HYPERMEM_EMBED_MODEL_DIR=MEAN)
+        names = ("a", "A", "ab", "a:b", "a.b")
+        for number, name in enumerate(names):
+            some = ["The password of number %d is zebra%d." % (number, number)]
+            client.post("/v1/spaces/%s/turns" % name, {"turns": turns(some)}).expect(202)
+            client.settle(name)
+        for name in names:
+            self.complete(client, name)
+        for number, name in enumerate(names):
+            got = client.get("/v1/spaces/%s/query" % name, q="zyzzyva zebra0 zebra1").expect(200)
+            self.assertEqual([fact["content"].count("zebra%d" % number) for fact in got["facts"]],
+                             [1], got)
+
+    def test_chinese(self):
+        client = self.start(HYPERMEM_EMBED_MODEL_DIR="")
+        self.tell(client, stories=(["我昨天在柏林收养了一只叫小黑的狗。", "姐姐在交响乐团拉小提琴。"],
+                                   ["他决定搬到上海工作。", "我们在湖边租了一条木船。"]))
+        for question, answer in (("小提琴是谁拉的？", "小提琴"), ("搬到哪里工作？", "上海")):
+            got = client.get("/v1/spaces/a/query", q=question).expect(200)
+            self.assertEqual(got["degraded"], [])
+            self.assertIn(answer, got["facts"][0]["content"])
+
     def test_a_client_that_leaves(self):
         """Nobody is there any more while its question is encoded; nobody else notices."""
         client = self.start(HYPERMEM_EMBED_MODEL_DIR="")
